@@ -1,0 +1,1 @@
+"""Chaos experiments: faults on purpose, judged from a recording."""

@@ -1,0 +1,153 @@
+"""Every error this package raises on purpose, as one tree.
+
+ShardError
+  ConfigError                 a setting is wrong; names the field and says what would be right
+  NotReadyYet                 a gate holds the key; parked, not failed
+  NotOwner                    the deadline has passed or the shard was given up: nothing was sent
+  BreakerOpen                 destructive acts are paused
+  TerminalError               raised by a reconcile: do not retry this key
+  ApiError                    the server answered with a failure status
+    Unauthorized 401  Forbidden 403  NotFound 404  Conflict 409 (AlreadyExists)
+    Expired 410       Invalid 422    TooManyRequests 429  ServerTimeout 504
+  Unreachable                 no answer: the request may or may not have been carried out
+    Untrusted                 the server's certificate is not signed by the configured authority
+"""
+
+from __future__ import annotations
+
+
+class ShardError(Exception):
+    """Root of the tree."""
+
+
+class ConfigError(ShardError):
+    """A setting is wrong.
+
+    path: dotted path of the field, "" for the file as a whole. The message says what would be right.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+
+
+class NotReadyYet(ShardError):
+    """A gate holds the key back. Never counts as a failure of the key."""
+
+
+class NotOwner(ShardError):
+    """This process may not act on the key any more. Nothing was sent."""
+
+
+class BreakerOpen(ShardError):
+    """Destructive acts of this controller are paused; ordinary writes go on."""
+
+
+class TerminalError(ShardError):
+    """Raised by a reconcile whose key cannot succeed until the object changes: logged, counted, not retried."""
+
+
+class ApiError(ShardError):
+    """The server answered with a failure.
+
+    status: HTTP status. reason: `Status.reason` of the API, "" where the body was no Status.
+    cause: first `details.causes[].reason`, such as ResourceVersionTooLarge.
+    retry_after_seconds: what the server asked for.
+    """
+
+    status = 0
+
+    def __init__(
+        self,
+        status: int,
+        reason: str = "",
+        message: str = "",
+        *,
+        cause: str = "",
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.cause = cause
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Unauthorized(ApiError):
+    """401: the credentials are missing, wrong or expired."""
+
+
+class Forbidden(ApiError):
+    """403: the credentials are good, the permission is missing."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource (a CRD that is not installed)."""
+
+
+class Conflict(ApiError):
+    """409: the object has moved on since it was read. Read it live, not from a cache."""
+
+
+class AlreadyExists(Conflict):
+    """409 on a create: an object of that name is there."""
+
+
+class Expired(ApiError):
+    """410: that resource version or continue token is too old."""
+
+
+class Invalid(ApiError):
+    """422: the object does not satisfy its schema."""
+
+
+class TooManyRequests(ApiError):
+    """429: retry the same request after `retry_after_seconds`."""
+
+
+class ServerTimeout(ApiError):
+    """504, among others for a resource version that this server has not reached yet (cause ResourceVersionTooLarge)."""
+
+
+class Unreachable(ShardError):
+    """No answer arrived.
+
+    maybe_applied: whether the request could have reached the server; a write with True is in doubt until a live read.
+    """
+
+    def __init__(self, message: str, *, maybe_applied: bool = True) -> None:
+        super().__init__(message)
+        self.maybe_applied = maybe_applied
+
+
+class Untrusted(Unreachable):
+    """The server's certificate does not verify against the configured authority."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, maybe_applied=False)
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Expired,
+    422: Invalid,
+    429: TooManyRequests,
+    504: ServerTimeout,
+}
+
+
+def api_error(
+    status: int,
+    reason: str = "",
+    message: str = "",
+    *,
+    cause: str = "",
+    retry_after_seconds: float | None = None,
+) -> ApiError:
+    """The most specific error for an answer of the API server."""
+    kind = AlreadyExists if status == 409 and reason == "AlreadyExists" else _BY_STATUS.get(status, ApiError)
+    return kind(status, reason, message, cause=cause, retry_after_seconds=retry_after_seconds)

@@ -1,0 +1,126 @@
+"""Kubernetes objects as this package sees them: resources, metadata, versions, keys.
+
+Only metadata is decoded eagerly; the body stays bytes until somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from shards.errors import ConfigError
+
+DOMAIN = "shardfleet.dev"
+SLOT_LABEL = f"{DOMAIN}/slot"
+
+Object = dict[str, Any]
+"""A decoded object, as in its JSON."""
+
+
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+
+
+class Meta(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """The part of metadata that routing, gates and handlers need."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The one owner that controls this object, if any."""
+        for owner in self.owner_references or ():
+            if owner.controller:
+                return owner
+        return None
+
+
+class Key(NamedTuple):
+    """A primary object: what queues hold. uid is part of it, so a recreated object is another key."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class ObjectName(NamedTuple):
+    """Namespace and name; namespace is "" for cluster-scoped objects."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Resource:
+    """An API resource, by its plural. group is "" for the core group."""
+
+    group: str
+    version: str
+    plural: str
+
+    @classmethod
+    def parse(cls, text: str, path: str = "resource") -> Resource:
+        """From "v1/configmaps" or "apps/v1/deployments". Raises ConfigError naming `path`."""
+        parts = text.split("/")
+        if len(parts) not in (2, 3) or not all(parts) or parts[-1] != parts[-1].lower():
+            raise ConfigError(
+                path, f"{text!r} is no resource; write v1/configmaps or apps/v1/deployments (plural, lower case)"
+            )
+        group, version, plural = ("", *parts) if len(parts) == 2 else parts
+        return cls(group, version, plural)
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.group, self.version, self.plural) if part)
+
+    @property
+    def api_version(self) -> str:
+        """`apiVersion` of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """URL path of the collection or of one object."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        middle = f"/namespaces/{namespace}" if namespace else ""
+        tail = "".join(f"/{part}" for part in (name, subresource) if part)
+        return f"{root}{middle}/{self.plural}{tail}"
+
+
+def version_key(resource_version: str) -> tuple[int, str]:
+    """Sort key of a resource version (KEP-5504): decimal text of any length, by length, then by text.
+
+    Meaningful within one resource of one server only. Raises ValueError for "", "0" and anything else that is no such
+    number.
+    """
+    if not (resource_version.isascii() and resource_version.isdigit()) or resource_version[0] == "0":
+        raise ValueError(f"not a resource version: {resource_version!r}")
+    return len(resource_version), resource_version
+
+
+def at_least(have: str, want: str) -> bool:
+    """Whether a view at `have` includes everything up to `want`. An empty view includes nothing."""
+    return bool(have) and version_key(have) >= version_key(want)
+
+
+def newest(*versions: str) -> str:
+    """The highest of the versions that are not empty; "" if there is none."""
+    return max((v for v in versions if v), key=version_key, default="")

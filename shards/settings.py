@@ -1,0 +1,50 @@
+"""Settings of one shard: what `fleet.config` fills in from the config file.
+
+Defaults live here, with the reason for each; `fleet.config` validates and documents them for users.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shards.keyrange import PartitionKey
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    max_concurrent_reconciles: int = 8
+    """Per worker, over all its shards. Reconciles wait for the API server most of the time; 8 keep one core busy."""
+    base_delay_seconds: float = 0.005
+    """First retry of a failed key; doubles with each failure (client-go's figure)."""
+    max_delay_seconds: float = 300.0
+    """Longest retry delay of a failed key. client-go waits up to 1000 s, which users take for a hang."""
+    reconcile_timeout_seconds: float = 60.0
+    """A reconcile that takes longer is cancelled and retried."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    enabled: bool = True
+    """Feature gate VersionGate. Off: metrics and records stay, nothing is held back."""
+    live_read_after_seconds: float = 2.0
+    """How long a view may lag behind an own write or a watermark before one live read settles it."""
+    live_reads_per_second: float = 5.0
+    """Budget of live reads per controller and worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSettings:
+    namespaces: tuple[str, ...] = ()
+    """Empty: all of them."""
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSettings:
+    partition_by: PartitionKey = PartitionKey.UID
+    server_side_sharding: str = "auto"
+    """auto: probe whether the server filters by shardSelector; on; off."""
+    queue: QueueSettings = field(default_factory=QueueSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
+    scope: ScopeSettings = field(default_factory=ScopeSettings)
