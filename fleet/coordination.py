@@ -12,11 +12,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from shards.errors import ConfigError
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey, ranges_from
 from shards.watermark import Watermark
 
 PROTOCOL_VERSION = 1
 """Written into the map and every member record; an unknown one is refused."""
+
+
+def natural(text: str) -> int | None:
+    """The number that the text is; None for anything else: other alphabets' digits, signs, more than 18 digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 class Holder(NamedTuple):
@@ -31,8 +37,9 @@ class Holder(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Holder | None:
         """None for "" and for anything that is no holder (somebody edited the Lease by hand)."""
-        member, at, epoch = text.rpartition("@")
-        return cls(member, int(epoch)) if at and member and epoch.isdigit() else None
+        member, _, digits = text.rpartition("@")
+        epoch = natural(digits)
+        return cls(member, epoch) if member and epoch is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +68,9 @@ class Incarnation:
 
     @classmethod
     def parse(cls, text: str) -> Incarnation | None:
-        supervisor, slash, count = text.rpartition("/")
-        return cls(supervisor, int(count)) if slash and supervisor and count.isdigit() else None
+        supervisor, _, digits = text.rpartition("/")
+        count = natural(digits)
+        return cls(supervisor, count) if supervisor and count is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,9 @@ class ShardMap:
     """Member per range; "" = nobody yet."""
     opened: frozenset[KeyRange] = frozenset()
     retiring: frozenset[KeyRange] = frozenset()
-    lost: frozenset[KeyRange] = frozenset()
+    lost: Mapping[KeyRange, int] = field(default_factory=dict)
+    """Opened ranges whose Lease was found missing or edited by hand, with the map version that first said so: nobody
+    claims them, and they come back only when every live member follows that version (R14)."""
     floors: Mapping[str, int] = field(default_factory=dict)
     """Per member: epochs below are dead (R6)."""
     shard_epochs: Mapping[KeyRange, int] = field(default_factory=dict)
@@ -189,6 +199,18 @@ class CoordinationUnavailable(Exception):
         self.maybe_applied = maybe_applied
 
 
+class MapUnreadable(CoordinationUnavailable):
+    """The stored map is no map: somebody edited it. Workers keep the last one; a coordinator may replace `version`."""
+
+    def __init__(self, message: str, version: str) -> None:
+        super().__init__(message)
+        self.version = version
+
+
+class ProtocolMismatch(ConfigError):
+    """A record was written by another version of the protocol, or for another fleet: neither read nor overwritten."""
+
+
 class Change(NamedTuple):
     """One step of a watch. kind: what moved. synced: the view is complete at least once.
 
@@ -221,7 +243,9 @@ class Coordination(Protocol):
 
     async def delete_member(self, record: MemberRecord) -> None: ...
 
-    async def read_shard(self, wanted: KeyRange) -> ShardRecord | None: ...
+    async def read_shard(self, wanted: KeyRange, partition_key: PartitionKey = PartitionKey.UID) -> ShardRecord | None:
+        """partition_key: the map's; ranges of two keys have records of their own."""
+        ...
 
     async def list_shards(self) -> list[ShardRecord]: ...
 
@@ -241,13 +265,25 @@ class Coordination(Protocol):
 
 
 class CoordinationView(Protocol):
-    """A watched cache. `map`, `shards`, `members` are plain values that change between awaits."""
+    """A watched cache. `map`, `shards`, `members` are plain values that change between awaits.
+
+    It includes what the same Coordination wrote or read last, and no record in it goes back to an earlier version.
+    """
 
     @property
-    def map(self) -> StoredMap | None: ...
+    def map(self) -> StoredMap | None:
+        """None: there is none, or none that can be read."""
+        ...
 
     @property
-    def shards(self) -> Mapping[KeyRange, ShardRecord]: ...
+    def last_map(self) -> StoredMap | None:
+        """The last map that could be read: what workers go on with while it is missing (R14)."""
+        ...
+
+    @property
+    def shards(self) -> Mapping[KeyRange, ShardRecord]:
+        """Those under the partition key of `last_map`; without a map, all of them."""
+        ...
 
     @property
     def members(self) -> Mapping[str, MemberRecord]: ...
@@ -258,11 +294,27 @@ class CoordinationView(Protocol):
     @property
     def confirmed_at(self) -> float:
         """Boot-clock reading of the last moment at which the view was known to be current (R13): the last event,
-        bookmark or list of its least recent watch."""
+        bookmark or list of its least recent watch, or the start of the last `confirm`. Minus infinity before the first,
+        and while the view holds a record of another protocol."""
+        ...
+
+    @property
+    def history_went_back(self) -> int:
+        """How often resource versions ran backwards (a restore): every member then drops its shards and joins again
+        (R14). Counted once per watched collection. The view follows the new history by itself."""
+        ...
+
+    async def confirm(self) -> None:
+        """One live list of everything that the view follows, taken into it; moves `confirmed_at`.
+
+        For a view that is older than half a lease: a quiet watch confirms nothing for a minute. Raises
+        CoordinationUnavailable and ProtocolMismatch.
+        """
         ...
 
     def changes(self) -> AsyncIterator[Change]:
-        """Endless; ends with `close`. Changes may be merged: read the view, not the change."""
+        """Endless; ends with `close`. Changes may be merged: read the view, not the change. Any number of consumers;
+        each begins with one change, so that its loop runs once on what is there already."""
         ...
 
     async def close(self) -> None: ...

@@ -3,8 +3,10 @@
 ShardError
   ConfigError                 a setting is wrong; names the field and says what would be right
   NotReadyYet                 a gate holds the key; parked, not failed
+    ConflictingOwner          the object belongs to another primary; waited for, not failed
   NotOwner                    the deadline has passed or the shard was given up: nothing was sent
   BreakerOpen                 destructive acts are paused
+  Undrained                   something could not be cancelled in time: the process must exit
   TerminalError               raised by a reconcile: do not retry this key
   ApiError                    the server answered with a failure status
     Unauthorized 401  Forbidden 403  NotFound 404  Conflict 409 (AlreadyExists)
@@ -35,12 +37,20 @@ class NotReadyYet(ShardError):
     """A gate holds the key back. Never counts as a failure of the key."""
 
 
+class ConflictingOwner(NotReadyYet):
+    """The object exists and is controlled by somebody else: often the predecessor of a primary that was recreated."""
+
+
 class NotOwner(ShardError):
     """This process may not act on the key any more. Nothing was sent."""
 
 
 class BreakerOpen(ShardError):
     """Destructive acts of this controller are paused; ordinary writes go on."""
+
+
+class Undrained(ShardError):
+    """A reconcile neither ended nor could be cancelled in time. The process must exit; the shard is not released."""
 
 
 class TerminalError(ShardError):

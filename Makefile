@@ -1,0 +1,65 @@
+# `make` alone lists the targets. Everything is made on demand: `make demo` and `make test` work on a fresh clone.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(if $(shell command -v $(name)),$(name))))
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+PYTEST := $(BIN)/pytest
+MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
+PACKAGES := shards fleet chaos docs/examples tests
+
+.PHONY: help setup demo check format unit contract integration model cluster test test-long clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create .venv with the pinned dependencies and the `fleet` command
+
+$(STAMP): pyproject.toml constraints.txt
+	test -n "$(PYTHON)" || { echo "no python3 found: install Python 3.11 or later" >&2; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: setup ## run the main job here: an embedded API server, 2,000 Websites, 4 workers, one of them killed
+	$(BIN)/fleet dev docs/examples/websites.py:websites --workers 4 --shards 16 --objects 2000 --until-settled --kill worker@5s
+
+check: setup ## format, lint, types, import contracts and unit tests: under a minute
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PYTEST) tests/unit
+
+format: setup ## rewrite the sources in the project's format
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+unit: setup ## unit tests, on a virtual clock
+	$(PYTEST) tests/unit
+
+contract: setup cluster ## the same histories on the embedded and on the real API server
+	$(PYTEST) tests/contract
+
+integration: setup cluster ## whole fleets, on both servers; and the test cluster itself
+	$(PYTEST) tests/cluster tests/integration
+
+model: setup ## the ownership protocol, exhaustively, within the smaller fault budgets (about a minute)
+	$(PYTEST) tests/model
+
+cluster: setup ## build the real API server for tests, unless it is cached (about ten minutes from nothing)
+	$(BIN)/python -m tests.cluster.build
+
+test: check cluster ## everything: check, then all tests that need a server, then the model
+	$(PYTEST) tests --ignore=tests/unit
+
+test-long: test ## everything, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
+	$(MODEL_PYTHON) tests/model/ownership_model.py --all
+
+clean: ## remove .venv and the tools' caches; the cached test cluster stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
+	find $(PACKAGES) -name __pycache__ -type d -prune -exec rm -rf {} +

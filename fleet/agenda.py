@@ -1,0 +1,196 @@
+"""What a coordinator should do next, from one look at the whole fleet. Pure.
+
+At most one map write per look carries everything that changed: floors, lost and retiring ranges, targets. Fences and
+the writes to shard records are listed beside it; each is checked again on live reads before it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from fleet.coordination import MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.handover import is_free, standby_of
+from fleet.membership import MemberWatch, floors
+from fleet.planner import Move, PlanSettings, eligible, plan
+from fleet.reshard import Upkeep, remembered_epochs, upkeep
+from shards.keyrange import KeyRange
+
+LONGEST_REQUEST_SECONDS = 30.0
+"""No write of this project is on its way for longer than this."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a coordinator remembers between looks; it starts empty in every office, which only delays.
+
+    missing: since when a member that shard records name has had no record. handing: per range, the pending handover
+    (target, shard epoch) and since when. barred: members that did not become ready for a range, until when.
+    retired: since when this office has seen a record retired (R15).
+    """
+
+    watch: MemberWatch = field(default_factory=MemberWatch)
+    missing: dict[str, float] = field(default_factory=dict)
+    handing: dict[KeyRange, tuple[str, int, float]] = field(default_factory=dict)
+    barred: dict[KeyRange, dict[str, float]] = field(default_factory=dict)
+    retired: dict[KeyRange, tuple[str, float]] = field(default_factory=dict)
+    moved_at: float = float("-inf")
+    membership: tuple[str, ...] = ()
+    membership_at: float = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One reading of everything. own_renewal_at: send time of the coordinator's last acknowledged renewal."""
+
+    epoch: int
+    map: ShardMap
+    shards: Mapping[KeyRange, ShardRecord]
+    members: Mapping[str, MemberRecord]
+    own_renewal_at: float
+    lease_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """map: the next map, None when nothing changes. moves: for the log. fence, expel: member names."""
+
+    map: ShardMap | None
+    moves: tuple[Move, ...]
+    fence: tuple[str, ...]
+    expel: tuple[str, ...]
+    upkeep: Upkeep
+    collect: tuple[ShardRecord, ...]
+
+
+def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> Agenda:
+    """One look: what to write. Updates the memory."""
+    memory.watch.observe(look.members, now)
+    work = upkeep(look.map, look.shards, look.members.values(), look.map.version + 1)
+    silent = memory.watch.silent(look.members, now)
+    new_floors = floors(look.map, look.members, look.shards.values(), silent_gone=_gone(look, memory, now))
+    targets, moves = _targets(look, memory, settings, new_floors, silent, now)
+    draft = replace(
+        look.map,
+        coordinator_epoch=look.epoch,
+        floors=new_floors,
+        lost=work.lost,
+        opened=look.map.opened | work.opening,
+        retiring=work.retiring,
+        targets=targets,
+    )
+    changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors)
+    if changed:
+        draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
+    return Agenda(
+        map=draft if changed else None,
+        moves=moves,
+        fence=tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)),
+        expel=_stragglers(look, memory, settings, now),
+        upkeep=work,
+        collect=_garbage(look, memory, now),
+    )
+
+
+def _frees_something(look: Look, new_floors: Mapping[str, int]) -> bool:
+    """Whether the floors need a map write of their own: a record names an epoch that only they declare dead.
+
+    Other floors wait for the next map write, so that a member's joining costs none.
+    """
+    return any(
+        look.map.floors.get(holder.member, 0) <= holder.epoch < new_floors.get(holder.member, 0)
+        for record in look.shards.values()
+        if (holder := record.holder) is not None
+    )
+
+
+def _gone(look: Look, memory: Memory, now: float) -> set[str]:
+    """Members that shard records name, without a record for longer than a lease (R14)."""
+    named = {record.holder.member for record in look.shards.values() if record.holder is not None}
+    missing = {name for name in named if name not in look.members}
+    memory.missing = {name: memory.missing.get(name, now) for name in missing}
+    return {name for name, since in memory.missing.items() if now - since > look.lease_seconds}
+
+
+def _targets(
+    look: Look, memory: Memory, settings: PlanSettings, new_floors: Mapping[str, int], silent: list[str], now: float
+) -> tuple[tuple[str, ...], tuple[Move, ...]]:
+    able = eligible(look.members, new_floors, silent)
+    if memory.membership != tuple(able):
+        memory.membership, memory.membership_at = tuple(able), now
+    settled = now - memory.membership_at >= settings.debounce_seconds
+    targets, returned = _returned(look, memory, settings, able, now)
+    if not settled:
+        return (targets, returned)
+    keepers = [name for name in silent if look.members[name].holder is not None]
+    made = plan(
+        look.map.ranges,
+        targets,
+        able,
+        keepers=keepers,
+        settings=settings,
+        since_last_move=now - memory.moved_at,
+        barred={each: frozenset(names) for each, names in memory.barred.items()},
+    )
+    if made.voluntary:
+        memory.moved_at = now
+    return made.targets, (*returned, *made.moves)
+
+
+def _returned(
+    look: Look, memory: Memory, settings: PlanSettings, able: list[str], now: float
+) -> tuple[tuple[str, ...], tuple[Move, ...]]:
+    """R13: a target that did not get its standby ready in time loses the range to its holder again, who kept it."""
+    for each, names in list(memory.barred.items()):
+        memory.barred[each] = {name: until for name, until in names.items() if until > now}
+        if not memory.barred[each]:
+            del memory.barred[each]
+    targets = list(look.map.targets)
+    moves = []
+    handing: dict[KeyRange, tuple[str, int, float]] = {}
+    for i, (each, target) in enumerate(zip(look.map.ranges, targets, strict=True)):
+        record = look.shards.get(each)
+        holder = record.holder.member if record is not None and record.holder is not None else ""
+        if record is None or not target or holder in ("", target) or is_free(record, look.map):
+            continue
+        known = memory.handing.get(each)
+        since = known[2] if known is not None and known[:2] == (target, record.epoch) else now
+        handing[each] = (target, record.epoch, since)
+        ready = standby_of(record, target, look.map) is not None
+        if not ready and now - since > settings.standby_deadline_seconds and holder in able:
+            memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
+            moves.append(Move(each, target, holder, f"{target} was not ready in time"))
+            targets[i] = holder
+    memory.handing = handing
+    return tuple(targets), tuple(moves)
+
+
+def _stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[str, ...]:
+    """R13: members that renew but do not let go of a range whose standby has been ready for long."""
+    late = set()
+    for each, (target, _, since) in memory.handing.items():
+        record = look.shards.get(each)
+        if record is None or record.holder is None or standby_of(record, target, look.map) is None:
+            continue
+        member = look.members.get(record.holder.member)
+        if member is not None and member.holder is not None and now - since > 2 * settings.standby_deadline_seconds:
+            late.add(member.name)
+    return tuple(sorted(late))
+
+
+def _garbage(look: Look, memory: Memory, now: float) -> tuple[ShardRecord, ...]:
+    """R15: retired records outside layout and `retiring`, retired under this office's eyes for long enough."""
+    layout = set(look.map.ranges)
+    seen = {
+        each: record
+        for each, record in look.shards.items()
+        if record.status is ShardStatus.RETIRED and each not in layout and each not in look.map.retiring
+    }
+    memory.retired = {
+        each: memory.retired[each]
+        if each in memory.retired and memory.retired[each][0] == record.version
+        else (record.version, now)
+        for each, record in seen.items()
+    }
+    patience = look.lease_seconds + LONGEST_REQUEST_SECONDS
+    return tuple(record for each, record in seen.items() if now - memory.retired[each][1] > patience)

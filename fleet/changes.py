@@ -1,0 +1,60 @@
+"""Tells every consumer of a view that it moved, merging what a slow one has not taken yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from fleet.coordination import Change
+
+
+class ChangeStream(AsyncIterator[Change]):
+    """One consumer's changes. Holds at most one per kind and name, so a slow consumer costs bounded memory."""
+
+    def __init__(self) -> None:
+        self._pending: dict[tuple[str, str], Change] = {}
+        self._woken = asyncio.Event()
+        self._closed = False
+
+    def put(self, change: Change) -> None:
+        self._pending[change.kind, change.name] = change
+        self._woken.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._woken.set()
+
+    async def __anext__(self) -> Change:
+        while not self._pending:
+            if self._closed:
+                raise StopAsyncIteration
+            self._woken.clear()
+            await self._woken.wait()
+        return self._pending.pop(next(iter(self._pending)))
+
+
+class Changes:
+    """All consumers of one view."""
+
+    def __init__(self) -> None:
+        self._streams: list[ChangeStream] = []
+        self._closed = False
+
+    def publish(self, change: Change) -> None:
+        for stream in self._streams:
+            stream.put(change)
+
+    def subscribe(self, first: Change) -> AsyncIterator[Change]:
+        """Every change from now on, after `first`, so that a consumer's loop runs once on what is there already."""
+        stream = ChangeStream()
+        stream.put(first)
+        if self._closed:
+            stream.close()
+        self._streams.append(stream)
+        return stream
+
+    def close(self) -> None:
+        """Ends every iteration once what is pending was taken."""
+        self._closed = True
+        for stream in self._streams:
+            stream.close()

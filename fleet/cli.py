@@ -1,0 +1,173 @@
+"""The command `fleet`: dev, run, status, version.
+
+What can be wrong is said in one sentence on standard error; --traceback shows where it came from. Exit codes: 0, 1 for
+what went wrong at run time, 2 for what is wrong in the command line, the config or the author's module. Imports are
+made where they are used, so that `fleet version` and every refusal are quick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fleet import __version__
+from shards.errors import ConfigError, ShardError
+
+if TYPE_CHECKING:
+    from fleet.rundir import DevState
+    from fleet.statusview import FleetStatus
+
+EXIT_RUN_TIME = 1
+EXIT_CONFIG = 2
+EXIT_INTERRUPTED = 130
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_KUBECONFIG = click.option(
+    "--kubeconfig", type=_FILE, help="Default: $KUBECONFIG, else the pod's service account, else ~/.kube/config."
+)
+_CONTEXT = click.option("--context", help="Context of the kubeconfig. Default: its current one.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point: runs the command and returns the exit code."""
+    options: dict[str, bool] = {}
+    try:
+        code = cli.main(args=arguments, prog_name="fleet", standalone_mode=False, obj=options)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return EXIT_RUN_TIME  # the reader of our output has gone: nobody to tell
+    except Exception as error:  # the last stop: whatever it is becomes one sentence
+        if options.get("traceback"):
+            traceback.print_exc()
+        else:
+            known = isinstance(error, ShardError)
+            sentence = str(error) if known else f"unexpected {type(error).__name__}: {error}; --traceback shows where"
+            click.echo(f"fleet: {sentence}", err=True)
+        return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_RUN_TIME
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--traceback", "with_traceback", is_flag=True, help="Show where an error came from.")
+@click.pass_obj
+def cli(options: dict[str, bool], with_traceback: bool) -> None:
+    """Runs one Kubernetes reconcile function as a sharded fleet of worker processes."""
+    options["traceback"] = with_traceback
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(f"fleet {__version__} (Python {sys.version.split()[0]})")
+
+
+@cli.command()
+@click.option("--config", "config_file", type=_FILE, required=True, help="The config file; see docs/configuration.md.")
+@_KUBECONFIG
+@_CONTEXT
+@click.option("--run-dir", type=click.Path(file_okay=False, path_type=Path), help="Where the processes meet.")
+def run(config_file: Path, kubeconfig: Path | None, context: str | None, run_dir: Path | None) -> int:
+    """Run one pod's worth of a fleet on any cluster, until SIGTERM or Ctrl-C."""
+    from fleet import pod
+    from fleet.config_file import load_config
+    from fleet.controllers import load_controllers
+
+    config = load_config(config_file)
+    path = "controller" if config.controller else "controllers"
+    loaded = load_controllers(config.references, base=Path.cwd(), path=path)
+    plan = pod.prepare(
+        config,
+        [each.controller for each in loaded],
+        kubeconfig=str(kubeconfig) if kubeconfig else None,
+        context=context,
+        run_dir=run_dir,
+    )
+    return pod.exit_code(pod.run(plan))
+
+
+@cli.command()
+@_KUBECONFIG
+@_CONTEXT
+@click.option("--fleet", "fleet_name", default="", help="Default: the only one in the namespace.")
+@click.option("-n", "--namespace", default="", help="Default: the kubeconfig's.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def status(kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str) -> None:
+    """Show members, shards, owners, epochs, unowned ranges and queue depths.
+
+    Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
+    """
+    dev = None if kubeconfig or context else _running_dev()
+    if dev is not None:
+        kubeconfig, fleet_name, namespace = Path(dev.kubeconfig), fleet_name or dev.fleet, namespace or dev.namespace
+    found = asyncio.run(_read_status(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace))
+    if output == "json":
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        from rich.console import Console
+
+        from fleet.status_table import render
+
+        Console(highlight=False).print(render(found))
+
+
+@cli.command()
+@click.argument("reference", metavar="FILE:NAME")
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Worker processes.")
+@click.option("--shards", type=click.IntRange(1, 4096), default=8, show_default=True, help="Shards.")
+@click.option("--objects", type=click.IntRange(min=0), help="Demo objects. Default: 20 where demo_object(i) exists.")
+@click.option("--until-settled", is_flag=True, help="End once every object is reconciled and every kill overcome.")
+@click.option("--for", "for_seconds", type=click.FloatRange(min=0, min_open=True), help="End after so many seconds.")
+@click.option("--kill", "kills", multiple=True, metavar="WHO@SECONDS", help="worker@5s, worker-1@5s, coordinator@8s.")
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON object; progress goes to standard error.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the embedded API server. Default: any free.")
+@click.option("--crd", "crds", type=_FILE, multiple=True, help="CRD file. Default: <FILE without .py>-crd.yaml.")
+@click.option("--log-file", type=_FILE, help="Keep the log of all processes here.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, show_default=True, help="Of --until-settled.")
+def dev(reference: str, **given: Any) -> int:
+    """Run a whole fleet here, on an embedded API server, with demo objects and a live view.
+
+    Ends with Ctrl-C. Next to FILE: <FILE>-crd.yaml holds the CRDs, and <FILE>_demo.py (or FILE itself) may define
+    demo_object(i) and settled(obj). Kills count from the moment at which every shard is owned for the first time.
+    """
+    from fleet.dev.options import DevOptions
+    from fleet.dev.run import run_dev
+
+    return run_dev(DevOptions.of(reference, **given))
+
+
+def _running_dev() -> DevState | None:
+    from fleet.rundir import running_devs
+
+    running = running_devs()
+    if len(running) > 1:
+        click.echo(f"fleet: {len(running)} fleet dev are running; showing the newest, pid {running[0].pid}", err=True)
+    return running[0] if running else None
+
+
+async def _read_status(kubeconfig: str | None, context: str | None, fleet: str, namespace: str) -> FleetStatus:
+    from fleet.preflight import explained
+    from fleet.status_reader import StatusReader, find_fleet
+    from shards.client import Client
+    from shards.kube import connect
+
+    transport = await connect(kubeconfig=kubeconfig, context=context)
+    try:
+        with explained(transport.host):
+            client = Client(transport, user_agent=f"fleet-status/{__version__}", timeout_seconds=10.0)
+            names = await find_fleet(client, namespace or transport.namespace, fleet)
+            return await StatusReader(client, names, today=time.time).read(patient=True)
+    finally:
+        await transport.close()

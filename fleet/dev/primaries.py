@@ -1,0 +1,73 @@
+"""How many primary objects there are, and with how many of them their controller is done."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from shards.client import Transport
+from shards.clock import Clock, boot_seconds
+from shards.informer import Informer
+from shards.keyrange import WHOLE, PartitionKey
+from shards.objects import Object, ObjectName, Resource
+from shards.settings import ScopeSettings
+from shards.source import FilterMode, Source
+from shards.store import Change
+
+
+class Primaries:
+    """Follows one resource. total: objects that exist. `run` until cancelled.
+
+    trouble: what the author's `settled` raised last, "" if nothing.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        resource: Resource,
+        settled: Callable[[Object], bool],
+        *,
+        user_agent: str = "",
+        clock: Clock = boot_seconds,
+    ) -> None:
+        self.resource = resource
+        self.trouble = ""
+        self._judge = settled
+        self._settled: set[ObjectName] = set()
+        self._informer = Informer(
+            transport,
+            Source(resource, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "watched"),
+            handler=self._changed,
+            on_progress=lambda: None,
+            clock=clock,
+            rng=random.Random(),
+            user_agent=user_agent,
+        )
+
+    @property
+    def total(self) -> int:
+        return len(self._informer.store)
+
+    @property
+    def settled(self) -> int:
+        """Objects of which `settled` was true when they were last seen."""
+        return len(self._settled)
+
+    async def run(self) -> None:
+        await self._informer.run()
+
+    def _changed(self, change: Change) -> None:
+        meta = change.new or change.old
+        if meta is None:
+            return
+        name = ObjectName(meta.namespace, meta.name)
+        obj = self._informer.store.get(name) if change.new is not None else None
+        try:
+            done = obj is not None and self._judge(obj)
+        except Exception as error:  # the author's function may raise anything; the object then does not count
+            self.trouble = f"settled() raised {type(error).__name__}: {error}"
+            done = False
+        if done:
+            self._settled.add(name)
+        else:
+            self._settled.discard(name)

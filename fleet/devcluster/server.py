@@ -1,0 +1,453 @@
+"""The API server: a request in, an answer or a stream out. HTTP and in-process clients share this one door."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from fleet.devcluster import patches, statuses
+from fleet.devcluster.crds import defined_types
+from fleet.devcluster.discovery import discovery_answer
+from fleet.devcluster.faults import AckLost, Faults
+from fleet.devcluster.garbage import Garbage
+from fleet.devcluster.lists import check_list_options, encoded_list, filter_of, list_answer, version_of
+from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.requests import Query, Request, Target
+from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Registry, ResourceType
+from fleet.devcluster.storage import HistoryGone, Storage, Stored, Table, event_line
+from fleet.devcluster.strategy import read_body
+from fleet.devcluster.watches import WatchStream, bookmark_line
+from fleet.devcluster.writes import DeleteOptions, Outcome, Writer, read_delete_options
+from shards.errors import ConfigError
+from shards.objects import Object, Resource
+
+JSON = "application/json"
+FRESHNESS_SECONDS = 3.0
+"""How long a read waits for a resourceVersion that the server has not reached (the real server's figure)."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """body: complete unless `stream` is set; then lines come from the stream until it ends."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    retry_after: str = ""
+    stream: WatchStream | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class ServerSettings:
+    """sharded_list_and_watch: the feature gate of KEP-5866; off: the parameter is ignored silently, as there.
+
+    bookmark_seconds: between two bookmarks of one watch. watch_seconds: shortest life of a watch without
+    timeoutSeconds; the longest is twice that. history_limit: commits per resource that a watch can go back.
+    """
+
+    sharded_list_and_watch: bool = True
+    bookmark_seconds: float = 60.0
+    watch_seconds: float = 1800.0
+    history_limit: int = 10_000
+
+
+class ApiServer:
+    """One server with its storage. Used on one event loop."""
+
+    def __init__(
+        self,
+        settings: ServerSettings | None = None,
+        *,
+        rng: random.Random | None = None,
+        wall_seconds: Callable[[], float] = time.time,
+        recorder: Recorder | None = None,
+    ) -> None:
+        """rng: for UIDs, generated names and the life of watches. wall_seconds: since 1970, for timestamps."""
+        self.settings = settings or ServerSettings()
+        self.rng = rng or random.Random()
+        self.registry = Registry()
+        self.storage = Storage(history_limit=self.settings.history_limit)
+        self.recorder = recorder
+        self.faults = Faults(on_release=self._flush)
+        namespaces = self.storage.table(NAMESPACES)
+        self.writer = Writer(self.storage, namespaces, self.rng, wall_seconds)
+        self.streams: set[WatchStream] = set()
+        self.garbage = Garbage(self)
+        for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
+            self.writer.create(namespaces, "", {"metadata": {"name": name}})
+
+    # ------------------------------------------------------------------ the door
+
+    async def handle(
+        self,
+        method: str,
+        path: str,
+        query: Query = (),
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Answers one request. headers: names in lower case. Raises AckLost where a fault swallows the answer."""
+        request = Request(method, path, query, body, headers or {})
+        try:
+            await self._reach(request)
+            answer = self._route(request)
+        except statuses.StatusError as error:
+            answer = Answer(
+                error.code, error.body(), "text/plain; charset=utf-8" if error.text else JSON, error.retry_after
+            )
+            self._record_failure(request, error)
+        if self.faults.lost_acks and self.faults.loses(request):
+            if answer.stream is not None:
+                answer.stream.close()
+            raise AckLost(f"{method} {path}")
+        return answer
+
+    async def collect_garbage(self) -> int:
+        """Deletes what lost all its owners, empties namespaces that end, and answers how many objects went."""
+        return self.garbage.collect()
+
+    def close(self) -> None:
+        """Ends all watches."""
+        for stream in tuple(self.streams):
+            stream.close()
+
+    # ------------------------------------------------------------------ routing
+
+    async def _reach(self, request: Request) -> None:
+        """Waits for the version that a read asks for. Raises StatusError 504."""
+        if request.method != "GET" or not request.query:
+            return
+        text = request.option("resourceVersion")
+        if not text or (request.flag("watch") and not request.flag("sendInitialEvents")):
+            return
+        wanted = version_of(text)
+        if wanted <= self.storage.version:
+            return
+        deadline = asyncio.get_running_loop().time() + FRESHNESS_SECONDS
+        while wanted > self.storage.version:
+            if asyncio.get_running_loop().time() >= deadline:
+                if request.flag("watch"):
+                    return
+                raise statuses.too_large(wanted, self.storage.version)
+            await asyncio.sleep(0.05)
+
+    def _route(self, request: Request) -> Answer:
+        target = Target.parse(request.path)
+        if target is None:
+            return Answer(*discovery_answer(self.registry, request.path))
+        kind = self.registry.get(target.resource)
+        if kind is None:
+            if not self.registry.has_group_version(target.resource.group, target.resource.version):
+                raise statuses.no_such_path()
+            raise statuses.no_such_resource()
+        if bool(target.namespace) and not kind.namespaced:
+            raise statuses.no_such_resource()
+        if target.subresource not in ("", "status") or (target.subresource and not kind.status):
+            raise statuses.no_such_subresource(kind, target.name)
+        if target.name:
+            if kind.namespaced and not target.namespace:
+                raise statuses.no_such_resource()
+            return self._one(request, target, kind)
+        return self._collection(request, target, kind)
+
+    def _one(self, request: Request, target: Target, kind: ResourceType) -> Answer:
+        table = self.storage.table(kind)
+        if request.method == "GET":
+            if request.flag("watch"):
+                return self._watch(request, target, kind, table)
+            return self._get(request, target, table)
+        if request.method == "PUT":
+            return self._update(request, target, table)
+        if request.method == "PATCH":
+            return self._patch(request, target, table)
+        if request.method == "DELETE" and not target.subresource:
+            return self._delete(request, target, table)
+        raise statuses.method_not_allowed(kind, request.method)
+
+    def _collection(self, request: Request, target: Target, kind: ResourceType) -> Answer:
+        table = self.storage.table(kind)
+        if request.method == "GET":
+            if request.flag("watch"):
+                return self._watch(request, target, kind, table)
+            return self._list(request, target, table)
+        if request.method == "POST" and (target.namespace or not kind.namespaced):
+            return self._create(request, target, table)
+        if request.method == "DELETE" and (target.namespace or not kind.namespaced):
+            return self._delete_collection(request, target, table)
+        raise statuses.method_not_allowed(kind, request.method)
+
+    # ------------------------------------------------------------------ reads
+
+    def _get(self, request: Request, target: Target, table: Table) -> Answer:
+        key = f"{target.namespace}/{target.name}" if target.namespace else target.name
+        stored = table.objects.get(key)
+        if stored is None:
+            raise statuses.not_found(table.kind, target.name)
+        self._record("get", request, target, 200, stored)
+        return Answer(200, stored.raw)
+
+    def _list(self, request: Request, target: Target, table: Table) -> Answer:
+        check_list_options(request)
+        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+        body = list_answer(table, self.storage, wanted, request)
+        self._record("list", request, target, 200, None)
+        return Answer(200, body)
+
+    def _watch(self, request: Request, target: Target, kind: ResourceType, table: Table) -> Answer:
+        _check_watch_options(request)
+        wanted = filter_of(kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+        if target.name:
+            wanted = wanted.named(target.name)
+        after = version_of(request.option("resourceVersion"))
+        initial = request.flag("sendInitialEvents") or (not request.has("sendInitialEvents") and not after)
+        user_agent = request.user_agent
+        stream = WatchStream(
+            kind,
+            wanted,
+            max(self.storage.version if initial or not after else after, 0),
+            user_agent=user_agent,
+            delay=lambda: self.faults.watch_delay(user_agent, kind.resource) if self.faults.holds else 0.0,
+            on_close=lambda closed: self._closed(table, closed),
+        )
+        self._record("watch", request, target, 200, None)
+        if not self._begin(request, table, stream, after, initial):
+            stream.close()
+            return Answer(200, stream=stream)
+        table.listeners.append(stream.offer)
+        self.streams.add(stream)
+        bookmarks = request.flag("allowWatchBookmarks")
+        if bookmarks:
+            stream.start_bookmarks(self.settings.bookmark_seconds, lambda: self.storage.version)
+        seconds = float(request.number("timeoutSeconds"))
+        if not seconds:
+            seconds = self.settings.watch_seconds * (1.0 + self.rng.random())
+        stream.end_after(seconds, (lambda: self.storage.version) if bookmarks else None)
+        return Answer(200, stream=stream)
+
+    def _begin(self, request: Request, table: Table, stream: WatchStream, after: int, initial: bool) -> bool:
+        """The events that are due at once; False when the watch ends with an error instead."""
+        if initial and after > self.storage.version:
+            stream.emit(_error_line(statuses.too_large(after, self.storage.version)))
+            return False
+        if initial:
+            for stored in table.scan():
+                if stream.wanted.admits(stored):
+                    stream.emit(event_line("ADDED", stored.raw))
+            if request.flag("sendInitialEvents") and request.flag("allowWatchBookmarks"):
+                stream.emit(bookmark_line(table.kind, self.storage.version, initial_events_end=True))
+            return True
+        try:
+            for commit in table.after(after) if after else ():
+                stream.offer(commit)
+        except HistoryGone as gone:
+            stream.emit(_error_line(statuses.too_old(after, gone.oldest)))
+            return False
+        return True
+
+    def _closed(self, table: Table, stream: WatchStream) -> None:
+        self.streams.discard(stream)
+        if stream.offer in table.listeners:
+            table.listeners.remove(stream.offer)
+
+    def _flush(self) -> None:
+        for stream in tuple(self.streams):
+            stream.reconsider()
+
+    # ------------------------------------------------------------------ writes
+
+    def _create(self, request: Request, target: Target, table: Table) -> Answer:
+        body = read_body(table.kind, request.body)
+        outcome = self.writer.create(table, target.namespace, body, dry_run=request.dry_run)
+        return self._written("create", request, target, table, outcome)
+
+    def _update(self, request: Request, target: Target, table: Table) -> Answer:
+        body = read_body(table.kind, request.body)
+        outcome = self.writer.update(
+            table, target.namespace, target.name, body, target.subresource, dry_run=request.dry_run
+        )
+        return self._written("update", request, target, table, outcome)
+
+    def _patch(self, request: Request, target: Target, table: Table) -> Answer:
+        change = patches.change_of(table.kind, request.content_type, request.body)
+        outcome = self.writer.patch(
+            table, target.namespace, target.name, change, target.subresource, dry_run=request.dry_run
+        )
+        return self._written("patch", request, target, table, outcome)
+
+    def _delete(self, request: Request, target: Target, table: Table) -> Answer:
+        options, dry_run = _delete_options(request)
+        outcome = self.writer.delete(table, target.namespace, target.name, options, dry_run=dry_run)
+        if not dry_run:
+            self._record("delete", request, target, 200, outcome.stored, removed=outcome.removed)
+            self._follow_definition(table.kind, outcome)
+        if not outcome.removed or table.kind.returns_deleted:
+            return Answer(200, outcome.stored.raw)
+        return Answer(200, _deleted_status(table.kind, outcome.stored))
+
+    def _delete_collection(self, request: Request, target: Target, table: Table) -> Answer:
+        options, dry_run = _delete_options(request)
+        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+        prefix = f"{target.namespace}/" if target.namespace else ""
+        chosen = [each for each in table.scan(prefix) if wanted.admits(each)]
+        version = self.storage.version
+        for stored in chosen:
+            outcome = self.writer.delete(table, stored.meta.namespace, stored.meta.name, options, dry_run=dry_run)
+            if not dry_run:
+                self._record("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
+                self._follow_definition(table.kind, outcome)
+        return Answer(200, encoded_list(table.kind, chosen, {"resourceVersion": str(version)}))
+
+    def _written(self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome) -> Answer:
+        status = 201 if outcome.created else 200
+        if not request.dry_run:
+            self._record(verb, request, target, status, outcome.stored, removed=outcome.removed)
+            self._follow_definition(table.kind, outcome)
+        return Answer(status, outcome.stored.raw)
+
+    def _follow_definition(self, kind: ResourceType, outcome: Outcome) -> None:
+        """A definition that came, changed or went takes its resources along."""
+        if kind.resource != CUSTOM_RESOURCE_DEFINITIONS.resource:
+            return
+        definition = outcome.stored.decode()
+        names = definition["spec"]["names"]["plural"], definition["spec"]["group"]
+        served = () if outcome.removed else tuple(defined_types(definition))
+        for each in tuple(self.registry):
+            gone = (each.resource.plural, each.resource.group) == names and each.custom
+            if gone and each.resource not in {kept.resource for kept in served}:
+                self._drop(each)
+        for each in served:
+            self.registry.add(each)
+            self.storage.table(each).kind = each
+
+    def _drop(self, kind: ResourceType) -> None:
+        table = self.storage.table(kind)
+        for key in tuple(table.keys):
+            self.storage.delete(table, key)
+        for stream in tuple(self.streams):
+            if stream.kind.resource == kind.resource:
+                stream.close()
+        self.registry.remove(kind.resource)
+        self.storage.drop(kind.resource)
+
+    # ------------------------------------------------------------------ the record
+
+    def _record(
+        self,
+        verb: str,
+        request: Request,
+        target: Target,
+        status: int,
+        stored: Stored | None,
+        *,
+        removed: bool = False,
+    ) -> None:
+        if self.recorder is not None:
+            self.recorder.record(
+                verb,
+                target.resource,
+                namespace=target.namespace,
+                name=target.name,
+                subresource=target.subresource,
+                status=status,
+                user_agent=request.user_agent,
+                stored=stored,
+                removed=removed,
+            )
+
+    def record_internal(self, verb: str, kind: ResourceType, outcome: Outcome, user_agent: str) -> None:
+        """Records a write of the server's own controllers, which make no request."""
+        if self.recorder is not None:
+            self.recorder.record(
+                verb, kind.resource, status=200, user_agent=user_agent, stored=outcome.stored, removed=outcome.removed
+            )
+
+    def _record_failure(self, request: Request, error: statuses.StatusError) -> None:
+        target = Target.parse(request.path)
+        if self.recorder is None or target is None:
+            return
+        verb = _verb(request, target)
+        if verb == "create" and not target.name:
+            name = _name_in(request.body)
+            target = Target(target.resource, target.namespace, name, target.subresource)
+        self._record(verb, request, target, error.code, None)
+
+    # ------------------------------------------------------------------ for tests and tools
+
+    def seed(self, resource: Resource, body: Object) -> Object:
+        """Stores an object without a request: not recorded as one. Raises StatusError, ConfigError."""
+        kind = self.registry.get(resource)
+        if kind is None:
+            raise ConfigError("resource", f"{resource} is not served; create its CustomResourceDefinition first")
+        table = self.storage.table(kind)
+        parsed = read_body(kind, msgspec.json.encode({"kind": kind.kind, "apiVersion": resource.api_version, **body}))
+        outcome = self.writer.create(table, parsed["metadata"].get("namespace", ""), parsed)
+        self._follow_definition(kind, outcome)
+        return outcome.stored.decode()
+
+
+def _verb(request: Request, target: Target) -> str:
+    if request.method == "GET":
+        return "watch" if request.flag("watch") else "get" if target.name else "list"
+    if request.method == "DELETE":
+        return "delete" if target.name else "deletecollection"
+    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(request.method, request.method.lower())
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _WithName(msgspec.Struct):
+    metadata: _Named
+
+
+def _name_in(body: bytes | None) -> str:
+    """Name of the object that a failed create wanted."""
+    try:
+        return msgspec.json.decode(body or b"", type=_WithName).metadata.name
+    except msgspec.DecodeError:
+        return ""
+
+
+def _error_line(error: statuses.StatusError) -> bytes:
+    return event_line("ERROR", error.body())
+
+
+def _check_watch_options(request: Request) -> None:
+    """Raises StatusError 422."""
+    match = request.option("resourceVersionMatch")
+    initial = request.has("sendInitialEvents")
+    if match and not initial:
+        raise statuses.invalid_options(
+            "resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        )
+    if initial and match != "NotOlderThan":
+        raise statuses.invalid_options(
+            "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        )
+    if request.option("continue"):
+        raise statuses.invalid_options("continue", "continue is forbidden for watch")
+
+
+def _delete_options(request: Request) -> tuple[DeleteOptions, bool]:
+    options = read_delete_options(request.body)
+    policy = request.option("propagationPolicy")
+    if policy and options.propagation_policy is None:
+        options.propagation_policy = policy
+    if request.option("gracePeriodSeconds") and options.grace_period_seconds is None:
+        options.grace_period_seconds = request.number("gracePeriodSeconds")
+    return options, request.dry_run or options.dry_run == ["All"]
+
+
+def _deleted_status(kind: ResourceType, stored: Stored) -> bytes:
+    details = {"name": stored.meta.name, "kind": kind.resource.plural, "uid": stored.meta.uid}
+    if kind.resource.group:
+        details["group"] = kind.resource.group
+    return msgspec.json.encode(
+        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    )

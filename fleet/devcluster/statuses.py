@@ -1,0 +1,215 @@
+"""Failure answers: `Status` objects with the reasons, messages and details of the real server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from fleet.devcluster.causes import Cause
+from fleet.devcluster.resources import ResourceType
+
+OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class StatusError(Exception):
+    """A request that fails with a Status body, or with plain text where `text` is set."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        text: str = "",
+    ) -> None:
+        super().__init__(f"{code} {reason}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.text = text
+
+    @property
+    def retry_after(self) -> str:
+        """Value of the Retry-After header, "" for none."""
+        seconds = (self.details or {}).get("retryAfterSeconds")
+        return str(seconds) if seconds else ""
+
+    def status(self) -> dict[str, Any]:
+        """The Status object."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+    def body(self) -> bytes:
+        return self.text.encode() if self.text else msgspec.json.encode(self.status())
+
+
+def _details(kind: ResourceType, name: str, *, by_kind: bool = False) -> dict[str, Any]:
+    details: dict[str, Any] = {"name": name} if name else {}
+    if kind.resource.group:
+        details["group"] = kind.resource.group
+    details["kind"] = kind.kind if by_kind else kind.resource.plural
+    return details
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def not_found(kind: ResourceType, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{kind.qualified} "{name}" not found', details=_details(kind, name))
+
+
+def no_such_path() -> StatusError:
+    """A path that no API serves at all."""
+    return StatusError(404, "NotFound", "404 page not found", text="404 page not found\n")
+
+
+def no_such_resource() -> StatusError:
+    """A group version that exists, without that resource or subresource."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def method_not_allowed(kind: ResourceType, method: str) -> StatusError:
+    """405. Custom resources answer in other words than the built-in ones, as on the real server."""
+    if not kind.custom:
+        message = "the server does not allow this method on the requested resource"
+        return StatusError(405, "MethodNotAllowed", message, details={})
+    verb = method.lower()
+    details = _details(kind, "")
+    return StatusError(
+        405, "MethodNotAllowed", f"{verb} is not supported on resources of kind {kind.qualified!r}", details=details
+    )
+
+
+def already_exists(kind: ResourceType, name: str) -> StatusError:
+    return StatusError(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', details=_details(kind, name))
+
+
+def conflict(kind: ResourceType, name: str, why: str = OPTIMISTIC_LOCK, *, by_kind: bool = False) -> StatusError:
+    """by_kind: preconditions of a delete name the kind where everything else names the plural."""
+    group = kind.resource.group
+    what = (f"{kind.kind}.{group}" if group else kind.kind) if by_kind else kind.qualified
+    message = f'Operation cannot be fulfilled on {what} "{name}": {why}'
+    return StatusError(409, "Conflict", message, details=_details(kind, name, by_kind=by_kind))
+
+
+def expired(message: str, *, continue_token: str = "") -> StatusError:
+    """410. continue_token: goes on with the list at the newest version, inconsistently."""
+    error = StatusError(410, "Expired", message)
+    if continue_token:
+        error = ExpiredContinue(message, continue_token)
+    return error
+
+
+class ExpiredContinue(StatusError):
+    """410 of a continue token; `metadata.continue` allows an inconsistent rest of the list."""
+
+    def __init__(self, message: str, token: str) -> None:
+        super().__init__(410, "Expired", message)
+        self.token = token
+
+    def status(self) -> dict[str, Any]:
+        return super().status() | {"metadata": {"continue": self.token}}
+
+
+def too_old(requested: int, oldest: int) -> StatusError:
+    """410 of a watch whose version has left the history."""
+    return expired(f"too old resource version: {requested} ({oldest})")
+
+
+def too_large(requested: int, current: int) -> StatusError:
+    """504: a version that this server has not reached."""
+    return StatusError(
+        504,
+        "Timeout",
+        f"Too large resource version: {requested}, current: {current}",
+        details={
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+    )
+
+
+def unsupported_media_type(content_type: str, accepted: Sequence[str]) -> StatusError:
+    """415."""
+    message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural: bool = False) -> StatusError:
+    """422. by_plural: a missing resourceVersion names the plural where everything else names the kind."""
+    texts = [cause.text() for cause in causes]
+    together = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    group = kind.resource.group
+    singular = f"{kind.kind}.{group}" if group else kind.kind
+    what = kind.qualified if by_plural else singular
+    details = _details(kind, name, by_kind=not by_plural)
+    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {together}', details=details)
+
+
+def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+    """403."""
+    details = _details(kind, name)
+    if causes:
+        details["causes"] = [
+            {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
+        ]
+    message = f'{kind.qualified} "{name}" is forbidden: {why}'
+    return StatusError(403, "Forbidden", message, details=details)
+
+
+def invalid_options(field: str, why: str, what: str = "ListOptions.meta.k8s.io") -> StatusError:
+    """422 of query parameters that exclude each other."""
+    kind, _, group = what.partition(".")
+    message = f'{what} "" is invalid: {field}: Forbidden: {why}'
+    details = {
+        "group": group,
+        "kind": kind,
+        "causes": [{"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": field}],
+    }
+    return StatusError(422, "Invalid", message, details=details)
+
+
+def bad_shard_selector(why: str) -> StatusError:
+    """500 without a reason: the real server lets a plain Go error through here."""
+    return StatusError(500, "", f"invalid shard selector: {why}")
+
+
+def unsupported_option(field: str, value: str, supported: Sequence[str]) -> StatusError:
+    """422 of a query parameter with an unknown value."""
+    allowed = ", ".join(f'"{each}"' for each in supported)
+    message = f'Unsupported value: "{value}": supported values: {allowed}'
+    details = {
+        "group": "meta.k8s.io",
+        "kind": "ListOptions",
+        "causes": [{"reason": "FieldValueNotSupported", "message": message, "field": field}],
+    }
+    return StatusError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}', details=details)
+
+
+def no_such_subresource(kind: ResourceType, name: str) -> StatusError:
+    """Custom resources answer as if the object were missing, built-in ones as if the path were."""
+    return not_found(kind, name) if kind.custom else no_such_resource()
+
+
+def refused_patch(why: str) -> StatusError:
+    """422 of a JSON patch that does not apply."""
+    return StatusError(
+        422, "Invalid", f"the server rejected our request due to an error in our request: {why}", details={}
+    )

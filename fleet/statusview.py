@@ -1,0 +1,253 @@
+"""What `fleet status` says: who is alive, who owns what, what nobody owns, and why. Pure.
+
+A holder on a Lease is an owner only under the rules that workers themselves follow (R3): one whose member was fenced,
+has begun anew or is gone owns nothing. Only silence is judged by a clock here, and is marked as such: a reader that
+looks once cannot know more (design 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from fleet.coordination import (
+    CoordinatorRecord,
+    Holder,
+    MemberRecord,
+    ShardLoad,
+    ShardMap,
+    ShardRecord,
+    ShardStatus,
+)
+from fleet.handover import is_free, standby_of
+from shards.keyrange import KeyRange
+
+
+class MemberState(StrEnum):
+    ALIVE = "alive"
+    LEAVING = "leaving"
+    SILENT = "silent"
+    """Has not renewed for longer than its lease, by its own timestamp, nor while we looked."""
+    GONE = "gone"
+    """Fenced, or left for good."""
+
+
+class ShardState(StrEnum):
+    OWNED = "owned"
+    MOVING = "moving"
+    """Owned, and its next owner prepares a standby."""
+    DRAINING = "draining"
+    """Owned, and its next owner is ready: the owner lets go."""
+    FREE = "free"
+    """Nobody may act; the target may claim it."""
+    SILENT = "silent"
+    """Its holder is silent and must be fenced first."""
+    NEW = "new"
+    """Its Lease was not made yet."""
+    LOST = "lost"
+    """Its Lease was deleted; it comes back when every member has noticed."""
+    HELD = "held"
+    """Its Lease was edited by hand: it names nobody, yet nobody released it."""
+    RETIRING = "retiring"
+    """Left the layout; its owner lets go for good."""
+
+
+OWNED_STATES = frozenset({ShardState.OWNED, ShardState.MOVING, ShardState.DRAINING})
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One object of `-o json`."""
+
+
+class MemberRow(_Row, frozen=True):
+    """renewed_seconds_ago: by the timestamp that the member wrote and the clock here; a hint, null where unreadable."""
+
+    name: str
+    state: MemberState
+    epoch: int
+    shards: int
+    targets: int
+    objects: int
+    queue_depth: int
+    parked: int
+    reconciles_per_second: float
+    revision: str
+    pod: str
+    pid: int
+    follows_map: int
+    renewed_seconds_ago: float | None
+
+
+class ShardRow(_Row, frozen=True):
+    """owner: "" unless somebody may act. Loads are what the owner last reported."""
+
+    range: str
+    state: ShardState
+    owner: str
+    owner_epoch: int
+    epoch: int
+    target: str
+    why: str
+    objects: int
+    queue_depth: int
+    parked: int
+    reconciles_per_second: float
+
+
+class FleetStatus(_Row, frozen=True):
+    """Everything at one moment. unowned: ranges of the layout on which nobody may act."""
+
+    fleet: str
+    namespace: str
+    map_version: int
+    partition_by: str
+    coordinator: str
+    coordinator_epoch: int
+    members: tuple[MemberRow, ...]
+    shards: tuple[ShardRow, ...]
+    unowned: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """There is a layout, and each of its ranges has an owner."""
+        return bool(self.shards) and not self.unowned
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was read. silent: members and "" for the coordinator, whose leases ran out by all that we know.
+
+    renewed_ago: seconds since a member's own timestamp of its last renewal.
+    """
+
+    fleet: str
+    namespace: str
+    map: ShardMap | None
+    members: Mapping[str, MemberRecord]
+    shards: Mapping[KeyRange, ShardRecord]
+    coordinator: CoordinatorRecord | None
+    silent: frozenset[str] = frozenset()
+    renewed_ago: Mapping[str, float] | None = None
+
+
+def fleet_status(sight: Sight) -> FleetStatus:
+    """The read model of one sight."""
+    shard_map = sight.map
+    rows = tuple(_shard_rows(sight, shard_map)) if shard_map else ()
+    coordinator = sight.coordinator
+    in_office = coordinator is not None and coordinator.holder and "" not in sight.silent
+    return FleetStatus(
+        fleet=sight.fleet,
+        namespace=sight.namespace,
+        map_version=shard_map.version if shard_map else 0,
+        partition_by=str(shard_map.partition_key) if shard_map else "",
+        coordinator=coordinator.holder if coordinator and in_office else "",
+        coordinator_epoch=coordinator.epoch if coordinator else 0,
+        members=tuple(_member_row(sight, sight.members[name], rows) for name in sorted(sight.members)),
+        shards=rows,
+        unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
+    )
+
+
+def _member_row(sight: Sight, record: MemberRecord, rows: Iterable[ShardRow]) -> MemberRow:
+    owned = [row for row in rows if row.owner == record.name]
+    renewed_ago = (sight.renewed_ago or {}).get(record.name)
+    return MemberRow(
+        name=record.name,
+        state=_member_state(sight, record),
+        epoch=record.epoch,
+        shards=len(owned),
+        targets=sum(target == record.name for target in sight.map.targets) if sight.map else 0,
+        objects=sum(row.objects for row in owned),
+        queue_depth=sum(row.queue_depth for row in owned),
+        parked=sum(row.parked for row in owned),
+        reconciles_per_second=round(sum(row.reconciles_per_second for row in owned), 2),
+        revision=record.revision,
+        pod=record.pod,
+        pid=record.pid,
+        follows_map=record.seen_map,
+        renewed_seconds_ago=None if renewed_ago is None else round(renewed_ago, 1),
+    )
+
+
+def _member_state(sight: Sight, record: MemberRecord) -> MemberState:
+    floor = sight.map.floors.get(record.name, 0) if sight.map else 0
+    if record.holder is None or record.epoch < floor:
+        return MemberState.GONE
+    if record.name in sight.silent:
+        return MemberState.SILENT
+    return MemberState.LEAVING if record.leaving else MemberState.ALIVE
+
+
+def _shard_rows(sight: Sight, shard_map: ShardMap) -> Iterable[ShardRow]:
+    for wanted, target in zip(shard_map.ranges, shard_map.targets, strict=True):
+        yield _shard_row(sight, shard_map, wanted, target)
+    for wanted in sorted(shard_map.retiring):
+        yield _shard_row(sight, shard_map, wanted, "")
+
+
+def _shard_row(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: str) -> ShardRow:
+    record = sight.shards.get(wanted)
+    state, why = _shard_state(sight, shard_map, wanted, target)
+    holder = record.holder if record else None
+    owner = holder if holder and state in OWNED_STATES else None
+    if wanted in shard_map.retiring:
+        state, why = ShardState.RETIRING, why if owner is None else f"{owner} lets go of it for good"
+    member = sight.members.get(owner.member) if owner else None
+    load = member.loads.get(str(wanted), ShardLoad()) if member else ShardLoad()
+    return ShardRow(
+        range=str(wanted),
+        state=state,
+        owner=owner.member if owner else "",
+        owner_epoch=owner.epoch if owner else 0,
+        epoch=record.epoch if record else shard_map.shard_epochs.get(wanted, 0),
+        target=target,
+        why=why,
+        objects=load.objects,
+        queue_depth=load.queue_depth,
+        parked=load.parked,
+        reconciles_per_second=round(load.reconciles_per_second, 2),
+    )
+
+
+def _shard_state(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: str) -> tuple[ShardState, str]:
+    """The state, and one clause about why where nobody owns it or that will change."""
+    record = sight.shards.get(wanted)
+    waits = f"waits for {target} to claim it" if target else "has no target yet"
+    if wanted in shard_map.lost:
+        return ShardState.LOST, "its Lease was deleted; waits until every member has noticed"
+    if record is None:
+        opened = wanted in shard_map.opened
+        return (ShardState.LOST, "its Lease is missing") if opened else (ShardState.NEW, "its Lease was not made yet")
+    if record.status is ShardStatus.RETIRED:
+        return ShardState.NEW, "waits for the coordinator to activate it"
+    if is_free(record, shard_map):
+        former = record.holder or record.last_holder
+        return ShardState.FREE, f"{waits}; last held by {former}" if former else waits
+    if record.holder is None:
+        return ShardState.HELD, "its Lease was edited by hand; the coordinator mends it"
+    return _held(sight, shard_map, record, record.holder, target)
+
+
+def _held(
+    sight: Sight, shard_map: ShardMap, record: ShardRecord, holder: Holder, target: str
+) -> tuple[ShardState, str]:
+    """A Lease with a holder whose epoch is not below its floor."""
+    member = sight.members.get(holder.member)
+    if member is None:
+        return ShardState.SILENT, f"the Lease of {holder.member} is gone; its epochs must be fenced"
+    if member.epoch > holder.epoch:
+        anew = "began anew and may claim it" if member.holder else "was fenced"
+        return ShardState.FREE, f"{holder.member} {anew}; held last by {holder}"
+    if member.holder is None:
+        return ShardState.FREE, f"{holder.member} left or was fenced; the map does not say so yet"
+    if holder.member in sight.silent:
+        return ShardState.SILENT, f"{holder.member} is silent and must be fenced first"
+    if target in ("", holder.member):
+        return ShardState.OWNED, ""
+    if standby_of(record, target, shard_map) is None:
+        return ShardState.MOVING, f"{target} prepares to take over"
+    return ShardState.DRAINING, f"{target} is ready to take over"

@@ -1,0 +1,261 @@
+"""One worker process's part in the fleet: a member, and what it does for every range.
+
+The shell that ties `fleet.member` to one `fleet.range_runner` per range. Every change of the view, every finished
+action and every tick evaluates all ranges again. What a member holds ends with its membership: a member that was
+fenced, or could not renew in time, drops everything and joins again under a higher epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.coordination import PROTOCOL_VERSION, Coordination, CoordinationView, Incarnation, MemberRecord
+from fleet.handover import Phase, Seen
+from fleet.member import Member, Report
+from fleet.range_runner import OwnedShard, RangeRunner, RunnerContext
+from shards.clock import Clock, boot_seconds
+from shards.errors import ConfigError
+from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
+
+TICK_SECONDS = 0.25
+"""Longest wait between two evaluations: retries and forced releases depend on time."""
+
+STOP_SHARE = 0.1
+"""Part of the lease that a stop may take after the deadline; a fence can come 0.15 of it after (design 3.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """leave_seconds: how long a leaving member waits for standbys before it releases without them.
+    drain_seconds: how long running reconciles may take before they are cancelled in a drain."""
+
+    name: str
+    pod: str
+    revision: str
+    identity: str
+    partition_key: PartitionKey
+    lease_seconds: float
+    renew_seconds: float
+    leave_seconds: float = 10.0
+    drain_seconds: float = 5.0
+
+
+class Refused(ConfigError):
+    """This worker must not join the fleet that it found."""
+
+
+class Worker:
+    """One member of the fleet. `run` is its life."""
+
+    def __init__(
+        self,
+        coordination: Coordination,
+        settings: WorkerSettings,
+        incarnation: Incarnation,
+        make_shard: Callable[[KeyRange], OwnedShard],
+        *,
+        reaped_predecessor: bool = False,
+        clock: Clock = boot_seconds,
+        rng: random.Random | None = None,
+        die: Callable[[int], Any] = os._exit,
+    ) -> None:
+        rng = rng or random.Random()
+        self.coordination = coordination
+        self.settings = settings
+        self.clock = clock
+        self.runners: dict[KeyRange, RangeRunner] = {}
+        self._followed = 0
+        self._leaving_since: float | None = None
+        self._view: CoordinationView | None = None
+        self._wake = asyncio.Event()
+        self.member = Member(
+            coordination,
+            MemberRecord(
+                name=settings.name,
+                holder=incarnation,
+                epoch=0,
+                lease_seconds=settings.lease_seconds,
+                revision=settings.revision,
+                pod=settings.pod,
+                scope=settings.identity,
+            ),
+            renew_seconds=settings.renew_seconds,
+            reaped_predecessor=reaped_predecessor,
+            report=self._report,
+            on_change=self._wake.set,
+            clock=clock,
+            rng=rng,
+        )
+        self._context = RunnerContext(
+            coordination=coordination,
+            make_shard=make_shard,
+            deadline=self.member.until,
+            drain_seconds=settings.drain_seconds,
+            stop_seconds=max(0.2, settings.lease_seconds * STOP_SHARE),
+            clock=clock,
+            rng=rng,
+            die=die,
+            wake=self._wake.set,
+        )
+
+    @property
+    def view(self) -> CoordinationView:
+        assert self._view is not None, "run() opens the view"
+        return self._view
+
+    @property
+    def has_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def ready(self) -> bool:
+        """A member, on a view that was confirmed within a lease."""
+        if self._view is None or self.clock() >= self.member.until():
+            return False
+        return self.clock() - self._view.confirmed_at <= self.settings.lease_seconds
+
+    def status(self) -> dict[str, Any]:
+        """For the agent and `fleet status`: JSON-able."""
+        return {
+            "member": self.settings.name,
+            "epoch": self.member.epoch,
+            "ready": self.ready,
+            "leaving": self._leaving_since is not None,
+            "shards": {
+                str(each): runner.status()
+                for each, runner in sorted(self.runners.items())
+                if runner.local.phase is not Phase.IDLE
+            },
+        }
+
+    def _report(self) -> Report:
+        loads = {str(each): runner.load() for each, runner in self.runners.items()}
+        return Report(
+            followed=self._followed,
+            leaving=self._leaving_since is not None,
+            loads={each: load for each, load in loads.items() if load is not None},
+        )
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set and everything is handed over. Raises Refused."""
+        self._view = self.coordination.watch(members=False)
+        follow = asyncio.create_task(self._follow(), name="worker view")
+        stopping = asyncio.create_task(self._watch_stop(stop), name="worker stop")
+        try:
+            while await self.member.join(self._view, self._check_map, stop):
+                if await self._serve(stop):
+                    await self.member.leave()
+                    break
+        finally:
+            await self._drop_all("the worker ends")
+            for task in (follow, stopping):
+                task.cancel()
+            await asyncio.gather(follow, stopping, return_exceptions=True)
+            await self._view.close()
+
+    async def _watch_stop(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._leaving_since = self.clock()
+        self._wake.set()
+        self.member.renew_now.set()
+
+    async def _follow(self) -> None:
+        async for _ in self.view.changes():
+            self._wake.set()
+
+    async def _serve(self, stop: asyncio.Event) -> bool:
+        """As long as this membership lasts. True when everything was handed over after `stop`."""
+        renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
+        setbacks = self.view.history_went_back
+        try:
+            while self.member.holder is not None:
+                self._wake.clear()
+                self._evaluate()
+                if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
+                    return True
+                try:
+                    async with asyncio.timeout(TICK_SECONDS):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+                if self.clock() >= self.member.until():
+                    self.member.lose("no renewal was acknowledged in time")
+                elif self.view.history_went_back != setbacks:
+                    self.member.lose("the server's history went back (R14)")
+                elif renewing.done():
+                    renewing.result()
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+        await self._drop_all("the membership ended")
+        return False
+
+    # -- ranges -----------------------------------------------------------------------------------------------------
+
+    def _check_map(self) -> None:
+        """R16, and the versions that a map may have. Raises Refused."""
+        stored = self.view.map
+        if stored is None:
+            return
+        found = stored.map
+        if found.identity != self.settings.identity:
+            raise Refused(
+                "controller",
+                f"fleet {found.fleet} already runs other controllers (identity {found.identity}, this worker has "
+                f"{self.settings.identity}); give this one another `fleet:` name",
+            )
+        if found.protocol != PROTOCOL_VERSION:
+            raise Refused("", f"the fleet speaks protocol {found.protocol}, this worker speaks {PROTOCOL_VERSION}")
+
+    def _can_serve(self) -> bool:
+        """R7: a worker that cannot serve the map's partition key claims nothing."""
+        stored = self.view.map
+        return (
+            stored is not None
+            and stored.map.partition_key is self.settings.partition_key
+            and stored.map.hash_version == HASH_VERSION
+        )
+
+    def _evaluate(self) -> None:
+        """Ask for every range what to do, and start it."""
+        stored = self.view.map
+        for each in stored.map.ranges if stored is not None and self._can_serve() else ():
+            if each not in self.runners:
+                self.runners[each] = RangeRunner(each, self._context)
+        now = self.clock()
+        leaving_for = None if self._leaving_since is None else now - self._leaving_since
+        forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))
+        me = self.member.holder if now < self.member.until() else None
+        for each, runner in self.runners.items():
+            runner.evaluate(
+                Seen(
+                    me=me,
+                    map=stored.map if stored is not None else None,
+                    record=self.view.shards.get(each),
+                    leaving=leaving_for is not None,
+                    forced=forced,
+                )
+            )
+        if stored is not None and not any(r.holding for each, r in self.runners.items() if each in stored.map.lost):
+            self._followed = max(self._followed, stored.map.version)
+
+    def _alone(self, leaving_for: float) -> bool:
+        """Nobody else could take over, as far as the map knows: a leaving member need not wait for standbys."""
+        stored = self.view.map
+        nobody = stored is not None and set(stored.map.targets) <= {self.settings.name, ""}
+        return nobody and leaving_for > 2 * self.settings.renew_seconds
+
+    async def _drop_all(self, why: str) -> None:
+        """Everything at once: tenures end first, so that nothing is sent while the rest stops."""
+        for runner in self.runners.values():
+            runner.end_tenure()
+        for runner in self.runners.values():
+            runner.drop(why)
+        await asyncio.gather(*(runner.settled() for runner in self.runners.values()))

@@ -1,0 +1,127 @@
+"""What limits a controller's expensive and its dangerous acts. PURE: time comes in as an argument.
+
+A token bucket bounds live reads; a circuit breaker pauses destructive acts (design 4.4). Both belong to one controller
+on one worker, over all its shards: an API server in trouble does not care how the key space is cut.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TokenBucket:
+    """Allows `rate` acts per second, and `burst` at once after a quiet time. rate > 0, burst >= 1."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        if rate <= 0 or burst < 1:
+            raise ValueError("a bucket needs a rate above 0 and room for one token")
+        self._rate = rate
+        self._burst = burst
+        self._tokens = burst
+        self._filled_at = now
+
+    def take(self, now: float) -> bool:
+        """Whether the act may happen now; it is counted if so."""
+        self._fill(now)
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def wait(self, now: float) -> float:
+        """Seconds until `take` can succeed; 0 when it can now."""
+        self._fill(now)
+        # Rounded up by a nanosecond, so that a caller who waits exactly this long is never told to wait again.
+        return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / self._rate + 1e-9
+
+    def _fill(self, now: float) -> None:
+        self._tokens = min(self._burst, self._tokens + max(0.0, now - self._filled_at) * self._rate)
+        self._filled_at = now
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerSettings:
+    destructive_limit: int = 100
+    """Destructive acts per window. A controller that wants more at once has usually misread the world."""
+    window_seconds: float = 60.0
+    failures_to_open: int = 3
+    """Failed live reads in a row. One may be a lost packet; three are a server that cannot be asked."""
+    open_seconds: float = 10.0
+    """Pause before the next probe."""
+
+
+class BreakerState(StrEnum):
+    """CLOSED: acts flow. OPEN: none. HALF_OPEN: one at a time, to find out."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half-open"
+
+
+class Breaker:
+    """Pauses destructive acts when the world cannot be asked, or when there are suspiciously many of them.
+
+    closed -> open: live reads failed in a row, or the window is full. open -> half-open: open_seconds have passed.
+    half-open -> closed: a live read succeeded and the window has room. half-open -> open: one failed, or it has none.
+    """
+
+    def __init__(self, settings: BreakerSettings) -> None:
+        self._settings = settings
+        self._acts: deque[float] = deque()
+        """Times of admitted acts within the window, oldest first."""
+        self._failures = 0
+        self._opened_at: float | None = None
+        self._probe_at: float | None = None
+        """When the last probe of the half-open state was admitted; None: none is under way."""
+        self.reason = ""
+        """Why it is open; "" while closed."""
+
+    def state(self, now: float) -> BreakerState:
+        if self._opened_at is None:
+            return BreakerState.CLOSED
+        waited = now - self._opened_at >= self._settings.open_seconds
+        return BreakerState.HALF_OPEN if waited else BreakerState.OPEN
+
+    def admit(self, now: float) -> str | None:
+        """None when a destructive act may begin now (it is counted); else why not."""
+        self._forget_old(now)
+        state = self.state(now)
+        if state is BreakerState.OPEN:
+            return self.reason
+        if state is BreakerState.HALF_OPEN:
+            under_way = self._probe_at is not None and now - self._probe_at < self._settings.open_seconds
+            if under_way:
+                return f"{self.reason}; one act is probing"
+            self._probe_at = now
+        elif len(self._acts) >= self._settings.destructive_limit:
+            self._open(now, f"{len(self._acts)} destructive acts within {self._settings.window_seconds:g} s")
+            return self.reason
+        self._acts.append(now)
+        return None
+
+    def read_succeeded(self, now: float) -> None:
+        """A live read was answered (an absent object is an answer)."""
+        self._failures = 0
+        if self.state(now) is not BreakerState.HALF_OPEN:
+            return
+        self._forget_old(now)
+        if len(self._acts) < self._settings.destructive_limit:
+            self._opened_at = self._probe_at = None
+            self.reason = ""
+        elif self._probe_at is not None:
+            self._open(now, self.reason)
+
+    def read_failed(self, now: float) -> None:
+        """A live read got no answer, or a failure."""
+        self._failures += 1
+        if self._failures >= self._settings.failures_to_open or self.state(now) is BreakerState.HALF_OPEN:
+            self._open(now, f"{self._failures} live reads failed in a row")
+
+    def _open(self, now: float, reason: str) -> None:
+        self._opened_at, self._probe_at, self.reason = now, None, reason
+
+    def _forget_old(self, now: float) -> None:
+        while self._acts and now - self._acts[0] >= self._settings.window_seconds:
+            self._acts.popleft()

@@ -1,0 +1,147 @@
+"""What an operator author declares: which objects, and what to do for one of them.
+
+    websites = Controller("websites", primary="demo.shardfleet.dev/v1/websites")
+    websites.owns("v1/configmaps")
+
+    @websites.reconcile
+    async def reconcile(ctx: Context, request: Request) -> Result | None: ...
+
+A reconcile is level-based: it is told which object, never what happened to it, and may run at any time and again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from shards.context import Context, PlainContext, Request
+from shards.errors import ConfigError
+from shards.objects import Meta, ObjectName, Resource
+
+__all__ = ["Context", "Controller", "MapFunction", "PlainContext", "Request", "Result", "Watch", "identity_of"]
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+MapFunction = Callable[[Meta], Iterable[ObjectName]]
+"""From the metadata of a watched object to the primaries that depend on it. Runs for old and new state; fast, pure."""
+
+ReconcileFunction = Callable[..., "Awaitable[Result | None] | Result | None"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a reconcile ended well. requeue_after_seconds: run again then, at the latest; None or 0: when something
+    changes."""
+
+    requeue_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A watched resource and the primaries that its objects concern."""
+
+    resource: Resource
+    map: MapFunction
+
+
+class Controller:
+    """One reconcile function and the resources that wake it. Declared at import time; checked as it is declared.
+
+    name: DNS label, unique in the fleet; part of metrics, logs and the fleet's identity.
+    primary: the resource whose objects are reconciled, such as "apps/v1/deployments".
+    Raises ConfigError from every declaration that cannot work.
+    """
+
+    def __init__(self, name: str, *, primary: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise ConfigError("name", f"{name!r} is no controller name; use lower-case letters, digits and dashes")
+        self.name = name
+        self.primary = Resource.parse(primary, f"{name}.primary")
+        self.owned: tuple[Resource, ...] = ()
+        self.watched: tuple[Watch, ...] = ()
+        self.plain = False
+        """Whether the function is an ordinary one: it runs in a thread and cannot be cancelled."""
+        self._function: ReconcileFunction | None = None
+        self._takes_request = True
+
+    def owns(self, resource: str) -> Controller:
+        """Objects of this resource are created by the reconcile and carry the primary as their controller.
+
+        A change of one wakes its primary. Returns the controller, for chaining.
+        """
+        self.owned += (self._secondary(resource, "owns"),)
+        return self
+
+    def watches(self, resource: str, *, map: MapFunction) -> Controller:
+        """A change of these objects wakes the primaries that `map` names. Returns the controller, for chaining.
+
+        `map` gets the metadata of the object before and after the change.
+        """
+        if not callable(map):
+            raise ConfigError(f"{self.name}.watches", "map must be a function from Meta to names of primaries")
+        self.watched += (Watch(self._secondary(resource, "watches"), map),)
+        return self
+
+    def reconcile(self, function: F) -> F:
+        """Decorator: the function that brings one primary to its desired state. Takes (ctx, request), or only (ctx).
+
+        `async def` gets a Context. An ordinary `def` gets a PlainContext, whose methods block; it runs in a thread,
+        which nothing can cancel: a worker that has to stop while it runs past its grace period exits as a process.
+        """
+        path = f"{self.name}.reconcile"
+        if self._function is not None:
+            raise ConfigError(path, "a controller has one reconcile function; declare a second controller")
+        if not callable(function):
+            raise ConfigError(path, "decorate a function that takes (ctx, request)")
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [each.name for each in inspect.signature(function).parameters.values() if each.kind in kinds]
+        if len(names) not in (1, 2) or names[0] in ("request", "req"):
+            raise ConfigError(path, f"the function must take (ctx, request) or (ctx), not ({', '.join(names)})")
+        self._takes_request = len(names) == 2
+        self.plain = not inspect.iscoroutinefunction(function)
+        self._function = function
+        return function
+
+    def call(self, ctx: Context | PlainContext, request: Request) -> Awaitable[Result | None] | Result | None:
+        """Calls the author's function. Raises ConfigError when there is none."""
+        if self._function is None:
+            raise ConfigError(f"{self.name}.reconcile", "missing; decorate a function with @controller.reconcile")
+        return self._function(ctx, request) if self._takes_request else self._function(ctx)
+
+    def check(self) -> None:
+        """Raises ConfigError when the declaration is not complete."""
+        if self._function is None:
+            raise ConfigError(f"{self.name}.reconcile", "missing; decorate a function with @controller.reconcile")
+
+    def _secondary(self, text: str, verb: str) -> Resource:
+        path = f"{self.name}.{verb}"
+        resource = Resource.parse(text, path)
+        if resource == self.primary:
+            raise ConfigError(path, f"{resource} is the primary; its changes wake the reconcile already")
+        if resource in self.owned:
+            raise ConfigError(path, f"{resource} is owned already; name each resource once")
+        if any(resource == watch.resource for watch in self.watched):
+            raise ConfigError(path, f"{resource} is watched already; name each resource once")
+        return resource
+
+
+def identity_of(controllers: Sequence[Controller]) -> str:
+    """Digest of what the controllers are: name, primary, owned and watched resources, in any order (design R16).
+
+    Raises ConfigError for an incomplete declaration, and for two controllers of one name.
+    """
+    lines = []
+    for controller in sorted(controllers, key=lambda each: each.name):
+        controller.check()
+        owned = ",".join(sorted(map(str, controller.owned)))
+        watched = ",".join(sorted(str(watch.resource) for watch in controller.watched))
+        lines.append(f"{controller.name} {controller.primary} {owned} {watched}")
+    names = [controller.name for controller in controllers]
+    if len(set(names)) != len(names) or not names:
+        raise ConfigError("controllers", "give at least one controller, and each another name")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

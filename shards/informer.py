@@ -1,0 +1,313 @@
+"""Keeps a store equal to a filtered collection of the API server: drives `shards.watch` over a transport."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from shards.client import Transport
+from shards.clock import Clock
+from shards.errors import ShardError, Unreachable
+from shards.metrics import ShardMetrics
+from shards.source import Source
+from shards.store import Change, Entry, Replacement, StoreReader, StoreWriter
+from shards.watch import (
+    CheckHistory,
+    Event,
+    EventType,
+    LineSplitter,
+    ListPage,
+    Request,
+    WatchFrom,
+    WatchMachine,
+    decode_event,
+    decode_item,
+    decode_page,
+)
+
+log = logging.getLogger(__name__)
+
+LIST_TIMEOUT_SECONDS = 60.0
+"""For one page. The API server gives up on its own after 60 s."""
+
+SLICE_SECONDS = 0.005
+"""How long events are taken in before other tasks of the loop get their turn."""
+
+SLICE_EVENTS = 512
+"""The same in events, where the clock stands still (virtual time)."""
+
+
+class Informer:
+    """One informer: `run` it in a task, read `store`, and get `handler` called for every change.
+
+    handler: called on the loop after the store has changed, once per change, in order. on_progress: called when the
+    store's content or version has moved, after the handler calls. Both are plain functions; one that raises is logged
+    and does not stop the informer.
+
+    synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
+    trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
+    last_heard: boot-clock reading at the last byte from the server; 0.0 before the first.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        source: Source,
+        *,
+        handler: Callable[[Change], None],
+        on_progress: Callable[[], None],
+        clock: Clock,
+        rng: random.Random,
+        metrics: ShardMetrics | None = None,
+        namespace: str = "",
+        user_agent: str = "",
+    ) -> None:
+        self.source = source
+        self.synced = asyncio.Event()
+        self.trouble = ""
+        self.last_heard = 0.0
+        self._transport = transport
+        self._path = source.resource.path(namespace)
+        self._handler = handler
+        self._on_progress = on_progress
+        self._clock = clock
+        self._meters = _Meters(metrics, str(source.resource))
+        self._user_agent = user_agent
+        self._machine = WatchMachine(source.query(), rng)
+        self._writer = StoreWriter()
+        self._gathered: Replacement | None = None
+        self._asked: list[asyncio.Future[str]] = []
+        self._riding: list[asyncio.Future[str]] = []
+        self._step: asyncio.Task[None] | None = None
+        self._interruptible = False
+        self._answered_at: float | None = None
+        self._slice_end = 0.0
+        self._slice_events = 0
+
+    @property
+    def store(self) -> StoreReader:
+        return self._writer.reader
+
+    def relist(self) -> asyncio.Future[str]:
+        """Resolves with the resourceVersion of a consistent list that began after this call, once it is in the store.
+
+        The changes that it brought have been handed over by then. Cancelled when the informer is stopped.
+        """
+        asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked.append(asked)
+        if self._interruptible and self._step is not None:
+            self._machine.list_again()
+            self._step.cancel()
+        return asked
+
+    async def run(self) -> None:
+        """Until cancelled; heals by itself from everything else. Not to be started twice."""
+        if self._step is not None:
+            raise RuntimeError("this informer was started before")
+        try:
+            while True:
+                if self._asked and not self._machine.listing:
+                    self._machine.list_again()
+                request, delay = self._machine.request()
+                self._step = asyncio.create_task(self._run_step(request, delay))
+                await asyncio.wait((self._step,))
+        finally:
+            for future in (*self._asked, *self._riding):
+                future.cancel()
+            if self._step is not None:
+                self._step.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._step
+
+    async def _run_step(self, request: Request, delay: float) -> None:
+        # A relist may interrupt waiting and watching. A list is never interrupted: its changes are handed over whole.
+        self._answered_at = None
+        try:
+            self._interruptible = not isinstance(request, ListPage)
+            if delay > 0:
+                await asyncio.sleep(delay)
+            if isinstance(request, WatchFrom):
+                await self._watch(request)
+            elif isinstance(request, ListPage):
+                await self._list(request)
+            else:
+                await self._check(request)
+        except ShardError as error:
+            self._failed(error)
+        except (
+            Exception
+        ) as error:  # an informer that ends leaves its shard blind: whatever a transport raises is healed
+            log.exception("informer of %s", self.source.resource)
+            self._failed(Unreachable(f"{type(error).__name__}: {error}"))
+        finally:
+            self._interruptible = False
+
+    def _failed(self, error: ShardError) -> None:
+        trouble = str(error) or type(error).__name__
+        if trouble != self.trouble:
+            log.warning("%s %s: %s", self.source.resource, self.source.range.short, trouble)
+        self.trouble = trouble
+        self._machine.failed(error, self._lasted())
+        if not self._machine.complete:
+            self.synced.clear()
+
+    def _lasted(self) -> float:
+        return 0.0 if self._answered_at is None else self._clock() - self._answered_at
+
+    def _heard(self) -> None:
+        self.last_heard = self._clock()
+
+    async def _get(self, query: Sequence[tuple[str, str]]) -> bytes:
+        body = await self._transport.request(
+            "GET", self._path, query=query, user_agent=self._user_agent, timeout_seconds=LIST_TIMEOUT_SECONDS
+        )
+        self._heard()
+        return body
+
+    async def _check(self, request: CheckHistory) -> None:
+        self._machine.checked(decode_page(await self._get(request.query)).version)
+        if not self._machine.complete:
+            log.warning("%s: resource versions went back; listing again", self.source.resource)
+            self.synced.clear()
+
+    async def _list(self, request: ListPage) -> None:
+        if request.first or self._gathered is None:
+            self._riding += self._asked
+            self._asked = []
+            self._gathered = self._writer.begin()
+        page = decode_page(await self._get(request.query))
+        for raw in page.items:
+            item = decode_item(raw, page.prefix)
+            if self.source.admits(item.meta):
+                self._gathered.add(Entry(item.meta, bytes(item.raw)))
+            else:
+                self._meters.foreign()
+            if self._slice_is_over():
+                await self._next_slice()
+        if self._machine.page(page):
+            await self._listed(self._gathered)
+            self._gathered = None
+
+    async def _listed(self, gathered: Replacement) -> None:
+        regressions = self.store.regressions
+        changes = gathered.commit(self._machine.version)
+        if self.store.regressions != regressions:
+            log.warning("%s: the new list is older than the view was", self.source.resource)
+        self.trouble = ""
+        self._meters.listed()
+        for change in changes:
+            self._hand_over(change)
+            if self._slice_is_over():
+                await self._next_slice()
+        self.synced.set()
+        riding, self._riding = self._riding, []
+        for future in riding:
+            if not future.done():
+                future.set_result(self._machine.version)
+        self._progressed()
+
+    async def _watch(self, request: WatchFrom) -> None:
+        lines = LineSplitter()
+        self._meters.watching()
+        async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
+            self._answered_at = self._clock()
+            self._heard()
+            self.trouble = ""
+            async for chunk in chunks:
+                self._heard()
+                await self._ingest(lines.feed(chunk))
+        self._machine.ended(self._lasted())
+
+    async def _ingest(self, lines: Sequence[bytes]) -> None:
+        try:
+            for line in lines:
+                event = decode_event(line)
+                self._meters.event(event.type)
+                if event.error is not None:
+                    raise event.error
+                self._take(event)
+                if self._slice_is_over():
+                    self._progressed()
+                    await self._next_slice()
+        finally:
+            if lines:
+                self._progressed()
+
+    def _take(self, event: Event) -> None:
+        meta = event.meta
+        version = meta.resource_version
+        change = None
+        if event.type is EventType.BOOKMARK:
+            self._machine.bookmark(version)
+            self._writer.bookmark(version)
+            return
+        known = self.store.name_of(meta.uid) is not None
+        if self.source.admits(meta):
+            deleted = event.type is EventType.DELETED
+            change = self._writer.delete(meta) if deleted else self._writer.apply(meta, bytes(event.raw))
+        elif known:
+            # It left the range: a child that was given to an owner elsewhere.
+            change = self._writer.delete(meta)
+        else:
+            self._meters.foreign()
+            self._writer.bookmark(version)
+        self._machine.event_version(version)
+        if change is not None:
+            self._hand_over(change)
+
+    def _hand_over(self, change: Change) -> None:
+        try:
+            self._handler(change)
+        except Exception:  # the author's mapping functions run in here; one bad object must not stop the others
+            log.exception("handler of %s failed", self.source.resource)
+
+    def _progressed(self) -> None:
+        try:
+            self._on_progress()
+        except Exception:  # as for the handler
+            log.exception("progress of %s failed", self.source.resource)
+
+    def _slice_is_over(self) -> bool:
+        self._slice_events += 1
+        if self._slice_events >= SLICE_EVENTS:
+            return True
+        # Reading the clock costs as much as a tenth of an event.
+        return self._slice_events % 16 == 0 and self._clock() >= self._slice_end
+
+    async def _next_slice(self) -> None:
+        await asyncio.sleep(0)
+        self._slice_events = 0
+        self._slice_end = self._clock() + SLICE_SECONDS
+
+
+class _Meters:
+    """The informer's metrics, with their labels looked up once; without effect where there are none."""
+
+    def __init__(self, metrics: ShardMetrics | None, resource: str) -> None:
+        self._metrics = metrics
+        self._watched = False
+        if metrics is not None:
+            self._events = {kind: metrics.watch_events.labels(resource, kind.value) for kind in EventType}
+            self._foreign = metrics.foreign_events.labels(resource)
+            self._restarts = metrics.watch_restarts.labels(resource)
+            self._relists = metrics.relists.labels(resource)
+
+    def event(self, kind: EventType) -> None:
+        if self._metrics is not None:
+            self._events[kind].inc()
+
+    def foreign(self) -> None:
+        if self._metrics is not None:
+            self._foreign.inc()
+
+    def watching(self) -> None:
+        if self._metrics is not None and self._watched:
+            self._restarts.inc()
+        self._watched = True
+
+    def listed(self) -> None:
+        if self._metrics is not None:
+            self._relists.inc()

@@ -1,0 +1,375 @@
+"""One shard on one worker: its views, its queues, and the fixed order in which they start, drain and stop.
+
+    prewarm: views open and sync (a standby) -> activate: gate, then reconciles -> drain: reconciles end, watermark
+    -> stop: views close
+
+The right to act is the tenure that `activate` gets; a shard never acts before, and never again after `drain` or `stop`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from shards.controller import Controller
+from shards.errors import ConfigError, NotOwner, Undrained
+from shards.gate import Barrier, HandoverGate, Phase, mark_of
+from shards.handlers import Route
+from shards.informer import Informer
+from shards.keyrange import KeyRange, PartitionKey
+from shards.objects import Key, Resource, newest
+from shards.reconcile import Engine
+from shards.runtime import WorkerRuntime
+from shards.source import FilterMode, Role, Source
+from shards.store import Change, StoreReader
+from shards.tenure import Tenure
+from shards.useragent import UserAgent
+from shards.watermark import ResourceMark, Watermark
+
+__all__ = ["Shard", "Undrained", "WorkerRuntime"]
+
+log = logging.getLogger(__name__)
+
+SEEN_SECONDS = 0.5
+"""How long a drain waits until the views show the shard's own writes. The shard is unowned meanwhile."""
+
+QUEUE_SLICE = 1000
+"""Keys that an activation queues before other tasks of the loop get their turn."""
+
+
+@dataclass(slots=True)
+class _View:
+    """One informer and who listens to it. name: as marks and gates call it."""
+
+    name: str
+    source: Source
+    informer: Informer
+    listeners: list[tuple[Engine, Route]] = field(default_factory=list)
+
+    @property
+    def store(self) -> StoreReader:
+        return self.informer.store
+
+    def changed(self, change: Change) -> None:
+        for engine, route in self.listeners:
+            try:
+                for key in route.keys(change):
+                    engine.add(key, low_priority=change.initial)
+            except Exception:  # an author's mapping function; the other controllers' keys still count
+                log.exception("routing a change of %s for %s failed", self.source.resource, engine.controller.name)
+
+
+class Shard:
+    """All controllers of the fleet on one range. Lives on one event loop; used once.
+
+    open: the handover gate is open and reconciles run.
+    """
+
+    def __init__(self, range: KeyRange, controllers: Sequence[Controller], runtime: WorkerRuntime, member: str) -> None:
+        """Raises ConfigError for an incomplete controller, and for a scope that it cannot serve."""
+        self.range = range
+        self.open = False
+        self._runtime = runtime
+        self._member = member
+        self._tenure: Tenure | None = None
+        self._moved = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._deadline_task: asyncio.Task[None] | None = None
+        self._stopped = False
+        if len(runtime.settings.scope.namespaces) > 1:
+            raise ConfigError("scope.namespaces", "give one namespace, or none for all of them")
+        self._views = self._make_views(controllers)
+        self._engines = [self._make_engine(controller) for controller in controllers]
+
+    # -- the life of a shard -----------------------------------------------------------------------------------------
+
+    async def prewarm(self) -> None:
+        """Opens the informers and returns when all of them are synced. No reconciles. May be called again.
+
+        Waits as long as it takes: the fleet gives a standby its deadline. `trouble` says what keeps it.
+        """
+        if self._stopped:
+            raise NotOwner(f"shard {self.range} was stopped")
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(view.informer.run(), name=f"informer {view.name} {self.range.short}")
+                for view in self._views.values()
+            ]
+        for view in self._views.values():
+            await view.informer.synced.wait()
+
+    async def activate(self, tenure: Tenure, watermark: Watermark | None, *, previous_epoch: int) -> None:
+        """The range was claimed: opens the handover gate, then starts the reconciles. Returns when they run.
+
+        watermark: what the release carried, None for nothing. previous_epoch: of the shard, before this claim.
+        Raises NotOwner when the tenure ends meanwhile, or the shard is stopped.
+        """
+        began = self._runtime.clock()
+        self._tenure = tenure
+        await self.prewarm()
+        if self._runtime.settings.gate.enabled:
+            digests = {name: view.source.digest for name, view in self._views.items()}
+            gate = HandoverGate(watermark, previous_epoch, digests)
+            how = await self._pass(gate, tenure)
+            self._runtime.metrics.handover_seconds.labels(how).observe(self._runtime.clock() - began)
+        self._check(tenure)
+        for engine in self._engines:
+            engine.start(tenure)
+        self.open = True
+        self._deadline_task = asyncio.create_task(self._watch_deadline(tenure), name=f"deadline {self.range.short}")
+        await self._queue_everything()
+
+    async def drain(self, grace_seconds: float) -> Watermark:
+        """Ends all reconciles (the last ones by cancelling them after the grace), ends the tenure, and says how far the
+        views had come. The informers stay open until `stop`.
+
+        Raises Undrained when a reconcile cannot be cancelled: the process must exit and the shard must not be released.
+        """
+        self.open = False
+        if self._tenure is not None:
+            grace_seconds = min(grace_seconds, self._tenure.deadline() - self._runtime.clock())
+        try:
+            await self._end_reconciles(grace_seconds)
+        finally:
+            if self._tenure is not None:
+                self._tenure.end()
+        await self._see_own_writes()
+        return self._watermark()
+
+    async def stop(self) -> None:
+        """Ends everything, from any state; idempotent. Raises Undrained as `drain` does, after the rest has ended."""
+        self._stopped = True
+        self.open = False
+        if self._tenure is not None:
+            self._tenure.end()
+        try:
+            await self._end_reconciles(0.0)
+        finally:
+            tasks, self._tasks = self._tasks, []
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for engine in self._engines:
+                self._runtime.metrics.forget_shard(engine.controller.name, str(self.range))
+
+    # -- what is asked from outside ----------------------------------------------------------------------------------
+
+    @property
+    def trouble(self) -> str:
+        """Why views are not up to date; "" when they are."""
+        found = ((name, view.informer.trouble) for name, view in self._views.items())
+        return "; ".join(f"{name}: {trouble}" for name, trouble in found if trouble)
+
+    @property
+    def last_heard(self) -> float:
+        """Boot-clock reading at the last byte of the view that has been silent longest; 0.0 before the first."""
+        return min(view.informer.last_heard for view in self._views.values())
+
+    @property
+    def first_reconcile_at(self) -> float | None:
+        """Boot-clock reading at the start of the first reconcile of this tenure."""
+        starts = [engine.first_reconcile_at for engine in self._engines if engine.first_reconcile_at is not None]
+        return min(starts, default=None)
+
+    def current_keys(self) -> list[str]:
+        """Keys whose reconciles run now, as `controller namespace/name`."""
+        return [f"{engine.controller.name} {key}" for engine in self._engines for key in engine.running]
+
+    def load(self) -> dict[str, float]:
+        """objects, queue_depth, parked: now. reconciles_per_second, reconcile_seconds_per_second: over a minute."""
+        now = self._runtime.clock()
+        primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
+        rates = [engine.meter.rates(now) for engine in self._engines]
+        return {
+            "objects": float(sum(primaries.values())),
+            "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
+            "parked": float(sum(len(engine.parking) for engine in self._engines)),
+            "reconciles_per_second": sum(rate for rate, _ in rates),
+            "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
+        }
+
+    # -- construction ------------------------------------------------------------------------------------------------
+
+    def _make_views(self, controllers: Sequence[Controller]) -> dict[str, _View]:
+        """One view per resource and role, shared by the controllers."""
+        wanted: dict[tuple[Resource, Role], set[Resource]] = {}
+        for controller in controllers:
+            controller.check()
+            for resource, role in _views_of(controller):
+                wanted.setdefault((resource, role), set()).add(controller.primary)
+        roles: dict[Resource, int] = {}
+        for resource, _ in wanted:
+            roles[resource] = roles.get(resource, 0) + 1
+        views = {}
+        for (resource, role), primaries in wanted.items():
+            name = str(resource) if roles[resource] == 1 else f"{resource}:{role}"
+            views[name] = self._make_view(name, resource, role, next(iter(primaries)) if len(primaries) == 1 else None)
+        return views
+
+    def _make_view(self, name: str, resource: Resource, role: Role, primary: Resource | None) -> _View:
+        runtime, settings = self._runtime, self._runtime.settings
+        source = Source(
+            resource=resource,
+            range=self.range,
+            partition_key=settings.partition_by,
+            scope=settings.scope,
+            mode=_mode(role, settings.partition_by, bool(runtime.server_side_sharding)),
+            role=role,
+            primary=primary if role == "owned" else None,
+        )
+        agent = UserAgent(product=runtime.product, member=self._member, range=str(self.range), reason="informer")
+        informer = Informer(
+            runtime.transport,
+            source,
+            handler=lambda change: self._views[name].changed(change),
+            on_progress=self._progress(name),
+            clock=runtime.clock,
+            rng=runtime.rng,
+            metrics=runtime.metrics,
+            namespace="".join(settings.scope.namespaces),
+            user_agent=str(agent),
+        )
+        return _View(name, source, informer)
+
+    def _make_engine(self, controller: Controller) -> Engine:
+        by_place = {(view.source.resource, view.source.role): view for view in self._views.values()}
+        views = {resource: by_place[resource, role] for resource, role in _views_of(controller)}
+        stores = {resource: view.store for resource, view in views.items()}
+        sources = {resource: view.source for resource, view in views.items()}
+        engine = Engine(controller, self.range, self._runtime, stores, sources)
+        primaries = stores[controller.primary]
+        views[controller.primary].listeners.append((engine, Route.primary()))
+        for resource in controller.owned:
+            views[resource].listeners.append((engine, Route.owned(primaries)))
+        for watch in controller.watched:
+            views[watch.resource].listeners.append((engine, Route.mapped(watch.map, primaries)))
+        return engine
+
+    def _progress(self, name: str) -> Callable[[], None]:
+        def moved() -> None:
+            view = self._views[name]
+            self._moved.set()
+            for engine, _ in view.listeners:
+                engine.progress(view.source.resource)
+
+        return moved
+
+    # -- the handover gate -------------------------------------------------------------------------------------------
+
+    async def _pass(self, gate: HandoverGate, tenure: Tenure) -> str:
+        """Waits until the gate is open; what does not get there in time is listed. Returns by what it opened."""
+        stores = {name: view.store for name, view in self._views.items()}
+        patience = self._runtime.settings.gate.live_read_after_seconds
+        until = self._runtime.clock() + patience
+        lists: dict[str, asyncio.Future[str]] = {}
+        how = "watermark"
+        while True:
+            self._check(tenure)
+            self._moved.clear()
+            for name, view in self._views.items():
+                if gate.needs_list(name) and name not in lists:
+                    how = "list"
+                    lists[name] = view.informer.relist()
+                    lists[name].add_done_callback(lambda _: self._moved.set())
+            for name in [name for name, listing in lists.items() if listing.done()]:
+                listing = lists.pop(name)
+                if not listing.cancelled():
+                    gate.listed(name, listing.result())
+            if gate.open(stores):
+                return how
+            now = self._runtime.clock()
+            if now >= until:
+                until = now + patience
+                log.warning("shard %s: %s", self.range.short, gate.reason(stores))
+                for name in gate.closed(stores).keys() - lists.keys():
+                    gate.demand_list(name)
+                continue
+            try:
+                async with asyncio.timeout(until - now):
+                    await self._moved.wait()
+            except TimeoutError:
+                continue
+
+    def _check(self, tenure: Tenure) -> None:
+        if self._stopped or not tenure.valid(self._runtime.clock()):
+            raise NotOwner(f"the tenure of {self.range} ended before its gate was open")
+
+    async def _queue_everything(self) -> None:
+        """Every primary is reconciled once by its new owner, behind whatever changes meanwhile."""
+        for engine in self._engines:
+            metas = list(self._primaries(engine).metas())
+            for index, meta in enumerate(metas, start=1):
+                engine.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
+                if index % QUEUE_SLICE == 0:
+                    await asyncio.sleep(0)
+
+    async def _watch_deadline(self, tenure: Tenure) -> None:
+        """Cancels what runs past the deadline (R2): its requests would not be sent, but its thoughts are stale."""
+        while not tenure.ended:
+            remaining = tenure.deadline() - self._runtime.clock()
+            if remaining <= 0:
+                for engine in self._engines:
+                    engine.cancel_running()
+            await asyncio.sleep(max(remaining, 0.1))
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    async def _end_reconciles(self, grace_seconds: float) -> None:
+        if self._deadline_task is not None:
+            self._deadline_task.cancel()
+        drains = (engine.drain(grace_seconds) for engine in self._engines)
+        for outcome in await asyncio.gather(*drains, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _see_own_writes(self) -> None:
+        """Waits, bounded, until the views show the shard's writes: what they do not show rides in the watermark."""
+        try:
+            async with asyncio.timeout(SEEN_SECONDS):
+                while any(each.phase in (Phase.LANDED, Phase.DELETED) for each in self._unseen()):
+                    self._moved.clear()
+                    await self._moved.wait()
+        except TimeoutError:
+            log.info("shard %s: its views do not show all its writes yet", self.range.short)
+
+    def _unseen(self) -> list[Barrier]:
+        found = []
+        for engine in self._engines:
+            if engine.fence is not None:
+                for barriers in engine.fence.writes.unseen(engine.stores).values():
+                    found += barriers
+        return found
+
+    def _watermark(self) -> Watermark:
+        marks: dict[str, ResourceMark] = {}
+        for name, view in self._views.items():
+            barriers: list[Barrier] = []
+            highest = view.store.highest_object_version
+            for engine in {id(engine): engine for engine, _ in view.listeners}.values():
+                if engine.fence is not None:
+                    barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
+                    highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
+            mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
+            if mark is not None and view.informer.synced.is_set():
+                marks[name] = mark
+        return Watermark(self._tenure.shard_epoch if self._tenure is not None else 0, marks)
+
+    def _primaries(self, engine: Engine) -> StoreReader:
+        return engine.stores[engine.controller.primary]
+
+
+def _views_of(controller: Controller) -> list[tuple[Resource, Role]]:
+    views: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
+    views += [(resource, "owned") for resource in controller.owned]
+    views += [(watch.resource, "watched") for watch in controller.watched]
+    return views
+
+
+def _mode(role: Role, key: PartitionKey, server_filters: bool) -> FilterMode:
+    """The best filter that the role and the partition key allow (design 5.1)."""
+    if role == "owned" and key is PartitionKey.UID:
+        return FilterMode.SLOT_LABELS
+    by_hash = (role == "primary" and key is PartitionKey.UID) or (role != "watched" and key is PartitionKey.NAMESPACE)
+    return FilterMode.SHARD_SELECTOR if server_filters and by_hash else FilterMode.LOCAL

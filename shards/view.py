@@ -1,0 +1,171 @@
+"""What one reconcile sees: the shard's stores, under an overlay of objects that were read or written live.
+
+The overlay lasts for one reconcile and is never written into a store: a stored one could bring a deleted object back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from shards.errors import ConfigError
+from shards.objects import Key, Meta, Object, ObjectName, Resource, at_least, newest
+from shards.store import StoreReader
+
+Views = Mapping[Resource, StoreReader]
+Place = tuple[Resource, ObjectName]
+
+
+class Live(NamedTuple):
+    """Newer than the store at the time. object None: not there. version: of the object, "" where none is known."""
+
+    object: Object | None
+    version: str
+
+
+class Snapshot(NamedTuple):
+    """Identity of an object that a decision was made on: the preconditions of the write that follows."""
+
+    uid: str
+    resource_version: str
+
+
+def meta_of(body: Object) -> Meta:
+    """Metadata of a decoded object. Raises msgspec.ValidationError for what is no object."""
+    return msgspec.convert(body.get("metadata", {}), Meta)
+
+
+class View:
+    """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
+
+    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "primary")
+
+    def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
+        self.primary = primary
+        self.key = key
+        self._stores = stores
+        self._overlay: dict[Place, Live] = dict(overlay or {})
+        self._read: dict[Place, Snapshot] = {}
+        self._floors: dict[Resource, str] = {}
+        """Highest version known from answers, per resource; the store may be behind it."""
+        for (resource, _), live in self._overlay.items():
+            self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
+        self.snapshot(primary, ObjectName(key.namespace, key.name))
+
+    @property
+    def name(self) -> ObjectName:
+        return ObjectName(self.key.namespace, self.key.name)
+
+    def holds(self, resource: Resource) -> bool:
+        """Whether the shard keeps a view of the resource."""
+        return resource in self._stores
+
+    def get(self, resource: Resource, name: ObjectName) -> Object | None:
+        """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.
+
+        Raises ConfigError for a resource that the controller neither owns nor watches.
+        """
+        store = self._store(resource)
+        live = self._above(resource, name, store)
+        found = store.get(name) if live is None else _copy(live.object)
+        if found is not None:
+            metadata = found["metadata"]
+            self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+        return found
+
+    def own(self) -> Object | None:
+        """The primary; None when it is gone, or when another object (with another UID) has its name."""
+        found = self.get(self.primary, self.name)
+        return found if found is not None and found["metadata"]["uid"] == self.key.uid else None
+
+    def owned(self, resource: Resource) -> list[Object]:
+        """The objects whose controller is the primary, in order of name."""
+        store = self._store(resource)
+        names = {ObjectName(meta.namespace, meta.name) for meta in store.owned_by(self.key.uid)}
+        names.update(name for of, name in self._overlay if of == resource)
+        found = (self.get(resource, name) for name in sorted(names))
+        return [each for each in found if each is not None and controller_uid(each) == self.key.uid]
+
+    def snapshot(self, resource: Resource, name: ObjectName) -> Snapshot | None:
+        """What this reconcile knows of the object: as it last read it, else as the view has it now (counts as read)."""
+        known = self._read.get((resource, name))
+        if known is not None or resource not in self._stores:
+            return known
+        store = self._stores[resource]
+        live = self._above(resource, name, store)
+        if live is not None:
+            known = None if live.object is None else Snapshot(meta_of(live.object).uid, live.version)
+        else:
+            meta = store.meta(name)
+            known = None if meta is None else Snapshot(meta.uid, meta.resource_version)
+        if known is not None:
+            self._read[resource, name] = known
+        return known
+
+    def remember(self, resource: Resource, name: ObjectName, body: Object | None, version: str = "") -> None:
+        """Puts a live read or the answer of an own write over the store. body None: the object is not there.
+
+        version: where body is None, the last version that is known of the object.
+        """
+        if body is None:
+            self._read.pop((resource, name), None)
+            self._overlay[resource, name] = Live(None, version)
+            return
+        metadata = body["metadata"]
+        self._overlay[resource, name] = Live(_copy(body), metadata["resourceVersion"])
+        self.wrote(resource, name, Snapshot(metadata["uid"], metadata["resourceVersion"]))
+
+    def wrote(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
+        """The object is known to be at that version; later writes of this reconcile build on it."""
+        self._read[resource, name] = snapshot
+        self._floors[resource] = newest(self._floors.get(resource, ""), snapshot.resource_version)
+
+    def read(self, resource: Resource, name: ObjectName, body: Object) -> None:
+        """An object without a view was read live: writes of it carry that version."""
+        metadata = body["metadata"]
+        self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+
+    def version(self, resource: Resource) -> str:
+        """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""
+        of = resource if resource in self._stores else self.primary
+        return newest(self._stores[of].resource_version, self._floors.get(of, ""))
+
+    def _store(self, resource: Resource) -> StoreReader:
+        store = self._stores.get(resource)
+        if store is None:
+            raise ConfigError(str(resource), "this controller neither owns nor watches it; declare it, or use ctx.live")
+        return store
+
+    def _above(self, resource: Resource, name: ObjectName, store: StoreReader) -> Live | None:
+        """The overlay's entry, unless the store has moved past it meanwhile."""
+        live = self._overlay.get((resource, name))
+        if live is None:
+            return None
+        meta = store.meta(name)
+        if meta is not None:
+            newer = bool(live.version) and at_least(meta.resource_version, live.version)
+            # Of an absent object the version is the last one before it went: the store must be above, not at it.
+            return None if newer and (live.object is not None or meta.resource_version != live.version) else live
+        if live.object is not None and store.gone(live.object["metadata"]["uid"]):
+            return None
+        return live
+
+
+def controller_uid(body: Object) -> str:
+    """UID of the object's controlling owner; "" without one."""
+    return next(_controllers(body), "")
+
+
+def _controllers(body: Object) -> Iterator[str]:
+    for owner in body.get("metadata", {}).get("ownerReferences") or ():
+        if owner.get("controller"):
+            yield owner.get("uid", "")
+
+
+def _copy(body: Object | None) -> Object | None:
+    if body is None:
+        return None
+    copied: Object = msgspec.json.decode(msgspec.json.encode(body))
+    return copied

@@ -1,0 +1,383 @@
+"""List and watch as a state machine, without I/O: which request comes next, and what an answer means.
+
+The rules are client-go's reflector's where not said otherwise. The resume version comes from list metadata, from
+events after it and from bookmarks, and is never lowered except by a list. A list is always consistent (no
+resourceVersion). Nothing is concluded from a list that is not complete.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from shards.client import error_from
+from shards.errors import ApiError, Expired, NotFound, ServerTimeout, ShardError, Unreachable
+from shards.objects import Meta, at_least
+
+PAGE_LIMIT = 500
+"""Objects per page: client-go's figure. One page is decoded and compared in a few milliseconds."""
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Longest event. etcd refuses objects above 1.5 MiB by default; this leaves room for the largest configured limits."""
+
+WATCH_SECONDS = (300, 600)
+"""The server ends a watch after a random time in this interval, so that its watchers do not come back together."""
+
+HEALTHY_SECONDS = 1.0
+"""A watch that ends sooner counts as failed: a server that closes at once must not be asked in a loop."""
+
+BACKOFF_SECONDS = (0.8, 30.0)
+"""First delay, doubled with every failure in a row, and its limit."""
+
+SPREAD_SECONDS = 0.1
+"""Jitter before a healthy watch that broke is opened again: all watchers of a restarted server come at once."""
+
+_TOO_LARGE = "Too large resource version"
+"""Servers before 1.20 send this text without a cause."""
+
+_BUSY = frozenset({401, 403, 429, 502, 503, 504})
+"""Answers that say nothing about the resume version: the same watch is right once they end."""
+
+_PATIENCE = 3
+"""Other failures of a watch in a row after which its resume version is given up."""
+
+
+class MalformedStream(ShardError):
+    """The answer is not what the API promises: cut JSON, an event too long, a version that cannot be compared."""
+
+
+class EventType(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    ERROR = "ERROR"
+
+
+class ListPage(NamedTuple):
+    """Get one page. first: it begins a list; whatever was gathered before is void."""
+
+    query: tuple[tuple[str, str], ...]
+    first: bool
+
+
+class WatchFrom(NamedTuple):
+    """Open a watch."""
+
+    query: tuple[tuple[str, str], ...]
+    version: str
+
+
+class CheckHistory(NamedTuple):
+    """Get one object, for the version in the list's metadata.
+
+    A server that was restored from a backup keeps a watch from a version that it has not reached silent for ever.
+    """
+
+    query: tuple[tuple[str, str], ...]
+
+
+Request = ListPage | WatchFrom | CheckHistory
+
+
+class _Mode(StrEnum):
+    LIST = "list"
+    CHECK = "check"
+    WATCH = "watch"
+
+
+class WatchMachine:
+    """Follows one collection. filters: the same for lists and watches.
+
+    `request` says what to do next and after how many seconds; then exactly one of `page`, `checked`, `ended`, `failed`
+    tells what came of it, with `event_version` for every event of a watch before.
+
+    version: the resume version; "" until the first complete list, and while its successor is not known.
+    complete: whether the view can be brought up to date by watching; False from a lost history to the next list.
+    """
+
+    def __init__(self, filters: Sequence[tuple[str, str]], rng: random.Random) -> None:
+        self._filters = tuple(filters)
+        self._rng = rng
+        self._mode = _Mode.LIST
+        self._delay = 0.0
+        self._continue = ""
+        self._expired_lists = 0
+        self._failures = 0
+        self._refusals = 0
+        self.version = ""
+        self.complete = False
+
+    @property
+    def listing(self) -> bool:
+        return self._mode is _Mode.LIST
+
+    def request(self) -> tuple[Request, float]:
+        """What to send next, and how many seconds to wait before."""
+        return self._request(), self._delay
+
+    def list_again(self) -> None:
+        """The next request begins a list, at once, whatever is under way."""
+        self._mode = _Mode.LIST
+        self._continue = ""
+        self._delay = 0.0
+
+    def page(self, page: Page) -> bool:
+        """A page came. True: the list is complete, at `version`."""
+        self._delay = 0.0
+        self._continue = page.next
+        if page.next:
+            return False
+        self._expired_lists = 0
+        self.version = _comparable(page.version)
+        self.complete = True
+        self._mode = _Mode.WATCH
+        return True
+
+    def checked(self, version: str) -> None:
+        """The collection is at this version now. Below the resume version: another history; list."""
+        self._delay = 0.0
+        self._mode = _Mode.WATCH
+        if not at_least(_comparable(version), self.version):
+            self._lost()
+
+    def event_version(self, version: str) -> None:
+        """An event or a bookmark carried this version."""
+        if not at_least(self.version, version):
+            self.version = version
+            self._refusals = 0
+
+    def bookmark(self, version: str) -> None:
+        """A bookmark carried this version. Raises Unreachable when it lies below the resume version.
+
+        No server that has reached the resume version sends one; one that was restored from a backup may.
+        """
+        if not at_least(version, self.version):
+            raise Unreachable(f"the server is at version {version}, behind {self.version}")
+        self.event_version(version)
+
+    def ended(self, lasted: float) -> None:
+        """The server closed the watch. lasted: seconds since its answer began."""
+        if lasted >= HEALTHY_SECONDS:
+            self._failures = 0
+            self._delay = 0.0
+        else:
+            self._back_off()
+
+    def failed(self, error: ShardError, lasted: float = 0.0) -> None:
+        """The request failed, or an ERROR event came. lasted: as for `ended`; 0 when no answer began."""
+        if lasted >= HEALTHY_SECONDS:
+            self._failures = self._refusals = 0
+        first = not self._failures
+        self._back_off()
+        if isinstance(error, ApiError) and error.retry_after_seconds is not None:
+            self._delay = error.retry_after_seconds + self._rng.uniform(0, SPREAD_SECONDS)
+        elif lasted >= HEALTHY_SECONDS:
+            self._delay = self._rng.uniform(0, SPREAD_SECONDS)
+        if self._mode is _Mode.LIST:
+            self._list_failed(error)
+        elif self._history_lost(error):
+            self._lost()
+            if first:
+                self._delay = 0.0
+        elif isinstance(error, Unreachable):
+            self._mode = _Mode.CHECK
+
+    def _list_failed(self, error: ShardError) -> None:
+        if not self._continue:
+            return
+        # A token that expired, and one that the server cannot read any more. The server's offer to go on with an
+        # inconsistent rest is not taken: deletes would be derived from a mixed list.
+        if isinstance(error, Expired | MalformedStream) or (isinstance(error, ApiError) and error.status == 400):
+            self._continue = ""
+            self._expired_lists += 1
+
+    def _history_lost(self, error: ShardError) -> bool:
+        if isinstance(error, Expired | NotFound) or _too_large(error):
+            return True
+        if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _BUSY):
+            return False
+        self._refusals += 1
+        return self._refusals >= _PATIENCE
+
+    def _lost(self) -> None:
+        self._mode = _Mode.LIST
+        self._continue = ""
+        self._refusals = 0
+        self.complete = False
+
+    def _back_off(self) -> None:
+        first, limit = BACKOFF_SECONDS
+        # 2**10 * 0.8 s is far above the limit; the exponent stays small however long a server is away.
+        step = min(first * 2 ** min(self._failures, 10), limit)
+        self._delay = min(step * self._rng.uniform(1.0, 2.0), limit)
+        self._failures += 1
+
+    def _request(self) -> Request:
+        if self._mode is _Mode.LIST:
+            return self._list_page()
+        if self._mode is _Mode.CHECK:
+            return CheckHistory((*self._filters, ("limit", "1")))
+        seconds = self._rng.randint(*WATCH_SECONDS)
+        query = (
+            *self._filters,
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", self.version),
+            ("timeoutSeconds", str(seconds)),
+        )
+        return WatchFrom(query, self.version)
+
+    def _list_page(self) -> ListPage:
+        if self._continue:
+            return ListPage((*self._filters, ("limit", str(PAGE_LIMIT)), ("continue", self._continue)), first=False)
+        if self._expired_lists >= 2:
+            # Pages outlive their snapshot here; one unlimited answer cannot.
+            return ListPage(self._filters, first=True)
+        return ListPage((*self._filters, ("limit", str(PAGE_LIMIT))), first=True)
+
+
+def _too_large(error: ShardError) -> bool:
+    return isinstance(error, ServerTimeout) and (
+        error.cause == "ResourceVersionTooLarge" or _TOO_LARGE in error.message
+    )
+
+
+class LineSplitter:
+    """Whole lines out of chunks that are cut anywhere, also within a character. limit: bytes of the longest line."""
+
+    def __init__(self, limit: int = MAX_LINE_BYTES) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes, without their ends. Raises MalformedStream for too long a line."""
+        end = chunk.rfind(b"\n")
+        if end < 0:
+            self._hold(chunk)
+            return []
+        whole = b"".join((*self._parts, chunk[:end])) if self._parts else chunk[:end]
+        self._parts.clear()
+        self._held = 0
+        if end + 1 < len(chunk):
+            self._hold(chunk[end + 1 :])
+        return [line for line in whole.split(b"\n") if line and not line.isspace()]
+
+    def _hold(self, chunk: bytes) -> None:
+        self._held += len(chunk)
+        if self._held > self._limit:
+            raise MalformedStream(f"an event is longer than {self._limit} bytes")
+        self._parts.append(chunk)
+
+
+class Item(NamedTuple):
+    """One object. raw: its JSON, possibly a slice of the whole answer: copy it to keep it."""
+
+    meta: Meta
+    raw: msgspec.Raw | bytes
+
+
+class Page(NamedTuple):
+    """One page of a list. items: undecoded, `decode_item` one by one. next: continue token, "" on the last page."""
+
+    items: list[msgspec.Raw]
+    prefix: bytes
+    version: str
+    next: str
+
+
+class Event(NamedTuple):
+    """One event of a watch. For a bookmark, meta holds the version only. error: for ERROR, what the server says."""
+
+    type: EventType
+    meta: Meta
+    raw: msgspec.Raw
+    error: ApiError | None = None
+
+
+class _ListMeta(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str = ""
+    continue_: str | None = msgspec.field(name="continue", default=None)
+
+
+class _List(msgspec.Struct, rename="camel"):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+    kind: str = ""
+    api_version: str = ""
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: Meta
+    kind: str | None = None
+
+
+class _Code(msgspec.Struct):
+    code: int = 0
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_list = msgspec.json.Decoder(_List).decode
+_decode_object = msgspec.json.Decoder(_Object).decode
+_decode_code = msgspec.json.Decoder(_Code).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+def decode_page(body: bytes) -> Page:
+    """Raises MalformedStream."""
+    try:
+        found = _decode_list(body)
+    except msgspec.MsgspecError as error:
+        raise MalformedStream(f"not a list: {error}") from error
+    # Items of built-in kinds come without kind and apiVersion in lists, and with them in watches.
+    kind = found.kind.removesuffix("List")
+    prefix = msgspec.json.encode({"kind": kind, "apiVersion": found.api_version})[:-1] + b","
+    return Page(
+        found.items or [], prefix if kind else b"", found.metadata.resource_version, found.metadata.continue_ or ""
+    )
+
+
+def decode_item(raw: msgspec.Raw, prefix: bytes) -> Item:
+    """Metadata of one object of a page. The item's JSON gets kind and apiVersion where the server left them out.
+
+    Raises MalformedStream.
+    """
+    try:
+        found = _decode_object(raw)
+    except msgspec.MsgspecError as error:
+        raise MalformedStream(f"not an object: {error}") from error
+    _comparable(found.metadata.resource_version)
+    if found.kind or not prefix:
+        return Item(found.metadata, raw)
+    return Item(found.metadata, prefix + bytes(raw).lstrip()[1:])
+
+
+def decode_event(line: bytes) -> Event:
+    """Raises MalformedStream. A failure that the server reports is an Event with `error`, not an exception."""
+    try:
+        envelope = _decode_envelope(line)
+        raw = envelope.object
+        if envelope.type == EventType.ERROR:
+            return Event(EventType.ERROR, Meta(), raw, error_from(_decode_code(raw).code, bytes(raw)))
+        meta = _decode_object(raw).metadata
+        kind = EventType(envelope.type)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise MalformedStream(f"not an event: {error}") from error
+    _comparable(meta.resource_version)
+    return Event(kind, meta, raw)
+
+
+def _comparable(version: str) -> str:
+    """Raises MalformedStream for what KEP-5504 does not allow: a view at such a version could never open a gate."""
+    if not (version.isascii() and version.isdigit()) or version[0] == "0":
+        raise MalformedStream(f"resource version {version!r} cannot be compared")
+    return version

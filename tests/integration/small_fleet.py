@@ -1,0 +1,192 @@
+"""A fleet inside one event loop: real workers and a real coordinator on the embedded server, on virtual time.
+
+Everything but the processes is the product's own code: coordination on Leases, informers, gates, reconciles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prometheus_client import CollectorRegistry
+
+from fleet.coordination import Incarnation
+from fleet.coordinator import Coordinator, FleetLayout
+from fleet.devcluster.inprocess import InProcessTransport
+from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.kubernetes_leases import KubernetesCoordination
+from fleet.planner import PlanSettings
+from fleet.worker import Worker, WorkerSettings
+from shards.client import Client
+from shards.controller import Controller, identity_of
+from shards.keyrange import KeyRange, PartitionKey
+from shards.metrics import ShardMetrics
+from shards.objects import Object, Resource
+from shards.settings import GateSettings, ShardSettings
+from shards.shard import Shard
+from shards.runtime import WorkerRuntime
+from shards.useragent import UserAgent
+
+PRODUCT = "fleet/test"
+LEASE_SECONDS = 4.0
+RENEW_SECONDS = 1.0
+WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
+CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
+CRD_FILE = Path(__file__).parents[2] / "docs" / "examples" / "websites-crd.yaml"
+
+
+def loop_clock() -> float:
+    """Virtual seconds."""
+    return asyncio.get_running_loop().time()
+
+
+async def eventually(condition: Callable[[], bool], *, within_seconds: float, what: str) -> None:
+    """Looks at the condition every 10 virtual milliseconds. Fails with `what` when the time is over."""
+    deadline = loop_clock() + within_seconds
+    while not condition():
+        assert loop_clock() < deadline, f"not within {within_seconds:g} s: {what}"
+        await asyncio.sleep(0.01)
+
+
+def website(name: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": "demo.shardfleet.dev/v1",
+        "kind": "Website",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": 1, "html": f"<h1>{name}</h1>"} | spec,
+    }
+
+
+@dataclass
+class SmallFleet:
+    """members: running workers by name. `stop` ends everything."""
+
+    controller: Controller
+    shards: int = 4
+    settings: ShardSettings = field(default_factory=lambda: ShardSettings(gate=GateSettings()))
+    server: ApiServer = field(
+        default_factory=lambda: ApiServer(
+            ServerSettings(bookmark_seconds=5.0), rng=random.Random(1), recorder=Recorder(), wall_seconds=lambda: 1.0e9
+        )
+    )
+    members: dict[str, Worker] = field(default_factory=dict)
+    deaths: list[int] = field(default_factory=list)
+    _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _stops: dict[str, asyncio.Event] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+    coordinator: Coordinator | None = None
+
+    @property
+    def client(self) -> Client:
+        return Client(InProcessTransport(self.server, clock=loop_clock), user_agent="test")
+
+    async def start(self, *members: str) -> None:
+        """Install the CRD, start the coordinator and the members."""
+        await self.client.create(CRDS, "", yaml.safe_load(CRD_FILE.read_text()))
+        self.start_coordinator()
+        for name in members:
+            self.join(name)
+
+    def start_coordinator(self, name: str = "agent") -> None:
+        agent = str(UserAgent(PRODUCT, member=name, epoch="1", reason="coordinator"))
+        self.coordinator = Coordinator(
+            self._coordination(lambda: agent),
+            FleetLayout("web", identity_of([self.controller]), PartitionKey.UID, self.shards),
+            Incarnation(name, 1),
+            lease_seconds=LEASE_SECONDS,
+            renew_seconds=RENEW_SECONDS,
+            plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
+            clock=loop_clock,
+            rng=random.Random(2),
+        )
+        self._tasks[name] = asyncio.create_task(self.coordinator.run(), name=name)
+
+    def join(self, name: str, *, reaped: bool = False) -> Worker:
+        """Start a member; again under the same name after `crash`. reaped: its supervisor saw the old process die."""
+        count = self._counts[name] = self._counts.get(name, 0) + 1
+        runtime = WorkerRuntime(
+            transport=InProcessTransport(self.server, clock=loop_clock),
+            clock=loop_clock,
+            rng=random.Random(name),
+            settings=self.settings,
+            metrics=ShardMetrics(CollectorRegistry()),
+            slots=asyncio.Semaphore(8),
+            server_side_sharding=True,
+            product=PRODUCT,
+        )
+
+        def make_shard(each: KeyRange) -> Shard:
+            return Shard(each, [self.controller], runtime, name)
+
+        def user_agent() -> str:
+            return str(UserAgent(PRODUCT, member=name, epoch=str(worker.member.epoch), reason="coordination"))
+
+        worker = Worker(
+            self._coordination(user_agent),
+            WorkerSettings(
+                name=name,
+                pod=name,
+                revision="",
+                identity=identity_of([self.controller]),
+                partition_key=PartitionKey.UID,
+                lease_seconds=LEASE_SECONDS,
+                renew_seconds=RENEW_SECONDS,
+            ),
+            Incarnation(f"supervisor-of-{name}", count),
+            make_shard,
+            reaped_predecessor=reaped,
+            clock=loop_clock,
+            rng=random.Random(name),
+            die=self.deaths.append,
+        )
+        self.members[name] = worker
+        stop = self._stops[name] = asyncio.Event()
+        self._tasks[name] = asyncio.create_task(worker.run(stop), name=name)
+        return worker
+
+    def _coordination(self, user_agent: Callable[[], str]) -> KubernetesCoordination:
+        return KubernetesCoordination(
+            InProcessTransport(self.server, clock=loop_clock),
+            fleet="web",
+            namespace="default",
+            user_agent=user_agent,
+            clock=loop_clock,
+            wall=lambda: 1.0e9,
+            rng=random.Random(3),
+        )
+
+    async def leave(self, name: str) -> None:
+        """SIGTERM: hand everything over, then end."""
+        self._stops[name].set()
+        await self._tasks.pop(name)
+        del self.members[name]
+
+    async def stop(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self.server.close()
+
+    def open_ranges(self) -> dict[KeyRange, str]:
+        """Who reconciles what at this moment. Fails when two members do."""
+        owners: dict[KeyRange, str] = {}
+        for name, worker in self.members.items():
+            for each, runner in worker.runners.items():
+                if runner.shard is not None and runner.shard.open:
+                    assert each not in owners, f"{each} is open on {owners[each]} and {name}"
+                    owners[each] = name
+        return owners
+
+    async def all_open(self, within_seconds: float = 20.0) -> None:
+        await eventually(
+            lambda: len(self.open_ranges()) == self.shards, within_seconds=within_seconds, what="every range is open"
+        )
+
+
+Scenario = Callable[[SmallFleet], Awaitable[None]]

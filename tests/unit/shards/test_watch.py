@@ -1,0 +1,453 @@
+"""The list-and-watch machine, and the decoding of what it is fed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shards.errors import ApiError, ShardError, Unreachable, api_error
+from shards.watch import (
+    MAX_LINE_BYTES,
+    CheckHistory,
+    EventType,
+    LineSplitter,
+    ListPage,
+    MalformedStream,
+    Page,
+    Request,
+    WatchFrom,
+    WatchMachine,
+    decode_event,
+    decode_item,
+    decode_page,
+)
+
+FILTER = ("shardSelector", "shardRange(...)")
+LONG = 60.0
+"""A watch that lasted this long was a healthy one."""
+
+
+class Least(random.Random):
+    """Every draw is the lower end, so that delays are exact."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return a
+
+    def randint(self, a: int, b: int) -> int:
+        return a
+
+
+def machine(rng: random.Random | None = None) -> WatchMachine:
+    return WatchMachine([FILTER], rng or Least())
+
+
+def page(version: str = "100", following: str = "") -> Page:
+    return Page([], b"", version, following)
+
+
+def watching(version: str = "100") -> WatchMachine:
+    made = machine()
+    assert made.page(page(version))
+    return made
+
+
+def gone() -> ApiError:
+    return api_error(410, "Expired", "too old resource version")
+
+
+def busy(status: int = 429, seconds: float | None = None) -> ApiError:
+    return api_error(status, "TooManyRequests", "", retry_after_seconds=seconds)
+
+
+def next_request(of: WatchMachine) -> Request:
+    return of.request()[0]
+
+
+def delay(of: WatchMachine) -> float:
+    return of.request()[1]
+
+
+class TestRequests:
+    def test_a_list_is_consistent_and_in_pages(self) -> None:
+        assert machine().request() == (ListPage((FILTER, ("limit", "500")), first=True), 0.0)
+
+    def test_every_page_repeats_the_filter_and_names_the_token(self) -> None:
+        made = machine()
+        assert not made.page(page(following="t1"))
+        assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
+
+    def test_a_watch_begins_at_the_lists_version_with_bookmarks_and_a_random_end(self) -> None:
+        assert next_request(watching("100")) == WatchFrom(
+            (
+                FILTER,
+                ("watch", "true"),
+                ("allowWatchBookmarks", "true"),
+                ("resourceVersion", "100"),
+                ("timeoutSeconds", "300"),
+            ),
+            "100",
+        )
+        spread = WatchMachine([], random.Random(1))
+        spread.page(page())
+        seconds = {int(dict(next_request(spread).query)["timeoutSeconds"]) for _ in range(200)}
+        assert min(seconds) >= 300
+        assert max(seconds) <= 600
+        assert len(seconds) > 50
+
+    def test_nothing_is_complete_before_the_last_page(self) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        assert not made.complete
+        assert made.version == ""
+        made.page(page("120"))
+        assert made.complete
+        assert made.version == "120"
+
+    def test_a_list_can_be_asked_for_at_any_time(self) -> None:
+        made = watching()
+        made.list_again()
+        assert made.request() == (ListPage((FILTER, ("limit", "500")), first=True), 0.0)
+        assert made.complete
+
+
+class TestResumeVersion:
+    def test_it_follows_events_and_bookmarks_and_is_never_lowered(self) -> None:
+        made = watching("100")
+        made.event_version("105")
+        made.event_version("95")
+        made.bookmark("107")
+        made.ended(LONG)
+        assert made.version == "107"
+        assert dict(next_request(made).query)["resourceVersion"] == "107"
+
+    def test_it_survives_any_number_of_quiet_watches(self) -> None:
+        made = watching("100")
+        for _ in range(5):
+            made.ended(LONG)
+            assert dict(next_request(made).query)["resourceVersion"] == "100"
+
+    def test_a_list_may_lower_it(self) -> None:
+        made = watching("100")
+        made.list_again()
+        made.page(page("50"))
+        assert made.version == "50"
+
+    def test_a_bookmark_from_the_past_makes_it_ask_for_the_servers_version(self) -> None:
+        made = watching("100")
+        with pytest.raises(Unreachable, match="behind 100") as caught:
+            made.bookmark("90")
+        made.failed(caught.value, LONG)
+        assert isinstance(next_request(made), CheckHistory)
+
+    @pytest.mark.parametrize("version", ["", "0", "None", "007", "-1", "٣"])
+    def test_a_list_whose_version_cannot_be_compared_is_refused(self, version: str) -> None:
+        with pytest.raises(MalformedStream, match="cannot be compared"):
+            machine().page(page(version))
+
+
+class TestLostHistory:
+    @pytest.mark.parametrize("lasted", [0.0, LONG])
+    def test_410_makes_a_new_consistent_list_at_once(self, lasted: float) -> None:
+        made = watching()
+        made.failed(gone(), lasted)
+        request, seconds = made.request()
+        assert request == ListPage((FILTER, ("limit", "500")), first=True)
+        assert seconds < 0.2
+        assert not made.complete
+
+    def test_410_on_every_watch_is_not_a_hot_loop(self) -> None:
+        made = watching()
+        delays = []
+        for _ in range(6):
+            made.failed(gone())
+            delays.append(delay(made))
+            made.page(page())
+        assert delays == [0.0, 1.6, 3.2, 6.4, 12.8, 25.6]
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            api_error(504, "Timeout", "Too large resource version", cause="ResourceVersionTooLarge"),
+            api_error(504, "Timeout", "Too large resource version: 363787743, current: 363787000"),
+        ],
+        ids=["with cause", "text only"],
+    )
+    def test_a_server_that_is_behind_is_listed_anew(self, error: ApiError) -> None:
+        made = watching()
+        made.failed(error)
+        assert made.request() == (ListPage((FILTER, ("limit", "500")), first=True), 0.0)
+
+    def test_a_resource_that_was_removed_is_listed_when_it_is_back(self) -> None:
+        made = watching()
+        made.failed(api_error(404))
+        assert isinstance(next_request(made), ListPage)
+
+    @pytest.mark.parametrize("make", [lambda: api_error(500), lambda: MalformedStream("cut")], ids=["500", "malformed"])
+    def test_a_watch_that_fails_without_progress_three_times_is_given_up(self, make: Callable[[], ShardError]) -> None:
+        made = watching()
+        for _ in range(2):
+            made.failed(make())
+            assert isinstance(next_request(made), WatchFrom)
+        made.failed(make())
+        assert isinstance(next_request(made), ListPage)
+
+    def test_progress_between_two_failures_keeps_the_version(self) -> None:
+        made = watching()
+        for version in ("101", "102", "103", "104"):
+            made.failed(api_error(500))
+            made.event_version(version)
+        assert isinstance(next_request(made), WatchFrom)
+
+
+class TestSameWatchAgain:
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_a_busy_server_is_asked_for_the_same_watch_when_it_said(self, status: int) -> None:
+        made = watching("100")
+        for _ in range(20):
+            made.failed(busy(status, 7.0))
+            request, seconds = made.request()
+            assert isinstance(request, WatchFrom)
+            assert request.version == "100"
+            assert seconds == 7.0
+
+    @pytest.mark.parametrize("error", [busy(), api_error(401), api_error(403), api_error(502), api_error(504)], ids=str)
+    def test_answers_that_say_nothing_about_the_version_keep_it(self, error: ApiError) -> None:
+        made = watching("100")
+        for _ in range(10):
+            made.failed(error)
+        assert isinstance(next_request(made), WatchFrom)
+
+    def test_a_broken_connection_is_followed_by_a_look_at_the_servers_version(self) -> None:
+        made = watching("100")
+        made.failed(Unreachable("silent"), LONG)
+        assert next_request(made) == CheckHistory((FILTER, ("limit", "1")))
+        made.checked("130")
+        assert next_request(made) == watching("100").request()[0]
+
+    def test_a_server_that_was_restored_from_a_backup_is_listed_anew(self) -> None:
+        made = watching("100")
+        made.failed(Unreachable("reset"), LONG)
+        made.checked("60")
+        assert isinstance(next_request(made), ListPage)
+        assert not made.complete
+        made.page(page("60"))
+        assert made.version == "60"
+
+    def test_the_look_is_repeated_while_the_server_is_away(self) -> None:
+        made = watching("100")
+        for _ in range(5):
+            made.failed(Unreachable("refused"))
+            assert isinstance(next_request(made), CheckHistory)
+
+
+class TestBackoff:
+    def test_it_doubles_to_half_a_minute_and_begins_again_after_a_healthy_watch(self) -> None:
+        made = watching()
+        seen = []
+        for _ in range(8):
+            made.failed(busy())
+            seen.append(delay(made))
+        assert seen == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+        made.ended(LONG)
+        assert delay(made) == 0.0
+        made.failed(busy())
+        assert delay(made) == 0.8
+
+    def test_a_watch_that_ends_at_once_counts_as_failed(self) -> None:
+        made = watching()
+        made.ended(0.01)
+        made.ended(0.01)
+        assert delay(made) == 1.6
+
+    def test_a_list_alone_does_not_begin_it_again(self) -> None:
+        made = watching()
+        made.failed(busy())
+        made.list_again()
+        made.page(page())
+        made.failed(busy())
+        assert delay(made) == 1.6
+
+    def test_jitter_at_most_doubles_a_delay_and_stays_below_the_limit(self) -> None:
+        delays = []
+        for seed in range(300):
+            made = machine(random.Random(seed))
+            made.failed(busy())
+            delays.append(delay(made))
+        assert 0.8 <= min(delays) < 0.9
+        assert 1.5 < max(delays) <= 1.6
+        for _ in range(2000):
+            made.failed(busy())
+        assert delay(made) <= 30.0
+
+    def test_watches_that_broke_together_do_not_come_back_together(self) -> None:
+        delays = set()
+        for seed in range(50):
+            made = machine(random.Random(seed))
+            made.page(page())
+            made.failed(Unreachable("reset"), LONG)
+            delays.add(delay(made))
+        assert len(delays) == 50
+        assert max(delays) <= 0.1
+
+
+class TestIncompleteLists:
+    def test_an_expired_token_begins_the_list_again(self) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        made.failed(gone())
+        assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+        assert made.version == ""
+
+    def test_a_list_whose_tokens_expire_twice_is_fetched_in_one_piece(self) -> None:
+        made = machine()
+        for _ in range(2):
+            made.page(page(following="t1"))
+            made.failed(gone())
+        assert next_request(made) == ListPage((FILTER,), first=True)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+
+    @pytest.mark.parametrize("error", [busy(429, 1.0), api_error(500), Unreachable("reset")], ids=str)
+    def test_another_failure_repeats_the_page(self, error: ShardError) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        made.failed(error)
+        assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
+
+    @pytest.mark.parametrize("error", [api_error(400), MalformedStream("cut")], ids=str)
+    def test_a_token_that_leads_nowhere_begins_the_list_again(self, error: ShardError) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        made.failed(error)
+        assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+
+
+def event_line(kind: str, name: str, version: str, label: str = "") -> bytes:
+    body = {"kind": "X", "apiVersion": "v1", "metadata": {"name": name, "resourceVersion": version, "uid": name}}
+    return msgspec.json.encode({"type": kind, "object": {**body, "data": label}}) + b"\n"
+
+
+class TestLines:
+    TEXT = b"".join(event_line("ADDED", f"\u7f51\u7ad9-\U0001f680-{n}", str(n + 1), "\u00e9\n\u20ac") for n in range(4))
+
+    def test_every_place_of_a_cut_gives_the_same_lines(self) -> None:
+        expected = [line for line in self.TEXT.split(b"\n") if line]
+        for at in range(len(self.TEXT) + 1):
+            splitter = LineSplitter()
+            assert splitter.feed(self.TEXT[:at]) + splitter.feed(self.TEXT[at:]) == expected
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.integers(0, len(TEXT)), max_size=30))
+    def test_any_number_of_cuts_gives_the_same_lines(self, cuts: list[int]) -> None:
+        splitter = LineSplitter()
+        bounds = [0, *sorted(cuts), len(self.TEXT)]
+        found = [line for a, b in pairwise(bounds) for line in splitter.feed(self.TEXT[a:b])]
+        assert found == [line for line in self.TEXT.split(b"\n") if line]
+
+    def test_a_line_cut_at_the_end_of_a_stream_is_no_line(self) -> None:
+        assert LineSplitter().feed(self.TEXT[:-1])[-1].startswith(b'{"type"')
+        assert len(LineSplitter().feed(self.TEXT[:-1])) == 3
+
+    def test_empty_lines_mean_nothing(self) -> None:
+        assert LineSplitter().feed(b"\r\n\n  \nx\n") == [b"x"]
+
+    def test_a_line_above_the_limit_is_refused_before_it_is_complete(self) -> None:
+        splitter = LineSplitter(limit=100)
+        splitter.feed(b"x" * 100)
+        with pytest.raises(MalformedStream, match="longer than 100"):
+            splitter.feed(b"x")
+
+    def test_the_default_limit_is_far_above_what_etcd_stores(self) -> None:
+        splitter = LineSplitter()
+        splitter.feed(b"x" * MAX_LINE_BYTES)
+        assert splitter.feed(b"\n") == [b"x" * MAX_LINE_BYTES]
+
+
+class TestEvents:
+    def test_metadata_is_decoded_and_the_body_kept_as_it_came(self) -> None:
+        event = decode_event(event_line("MODIFIED", "a", "12", "caf\u00e9"))
+        assert (event.type, event.meta.name, event.meta.resource_version) == (EventType.MODIFIED, "a", "12")
+        assert msgspec.json.decode(event.raw)["data"] == "caf\u00e9"
+
+    def test_a_bookmark_may_lack_everything_but_its_version(self) -> None:
+        bare = b'{"spec":{"containers":null},"metadata":{"resourceVersion":"9","labels":null}}'
+        event = decode_event(b'{"type":"BOOKMARK","object":' + bare + b"}")
+        assert (event.type, event.meta.resource_version) == (EventType.BOOKMARK, "9")
+
+    def test_an_error_event_carries_the_servers_error(self) -> None:
+        status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version: 3 (10)"}
+        event = decode_event(msgspec.json.encode({"type": "ERROR", "object": status}))
+        assert event.error is not None
+        assert (event.error.status, event.error.reason) == (410, "Expired")
+
+    def test_an_error_event_carries_retry_after(self) -> None:
+        status = {"code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 3}}
+        event = decode_event(msgspec.json.encode({"type": "ERROR", "object": status}))
+        assert event.error is not None
+        assert event.error.retry_after_seconds == 3
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"",
+            b"{",
+            b"[]",
+            b'{"type":"ADDED"}',
+            b'{"type":"ADDED","object":{}}',
+            b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}',
+            b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"0"}}}',
+            b'{"type":"MOVED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}',
+            b'{"type":"ADDED","object":{"metadata":{"name":"\xff","resourceVersion":"1"}}}',
+            b'{"type":"ERROR","object":"gone"}',
+        ],
+    )
+    def test_what_is_no_event_is_refused(self, line: bytes) -> None:
+        with pytest.raises(MalformedStream):
+            decode_event(line)
+
+
+class TestPages:
+    def test_a_page_gives_its_version_and_its_token(self) -> None:
+        found = decode_page(
+            b'{"kind":"XList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"t"},"items":[{},{}]}'
+        )
+        assert (found.version, found.next, len(found.items)) == ("7", "t", 2)
+
+    def test_an_empty_collection_may_have_no_items_at_all(self) -> None:
+        assert decode_page(b'{"metadata":{"resourceVersion":"7"},"items":null}').items == []
+
+    def test_items_of_built_in_kinds_get_the_kind_that_lists_leave_out(self) -> None:
+        found = decode_page(
+            b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},'
+            b'"items":[{"metadata":{"name":"a","resourceVersion":"3"},"data":{"k":"v"}}]}'
+        )
+        item = decode_item(found.items[0], found.prefix)
+        assert item.meta.name == "a"
+        assert msgspec.json.decode(bytes(item.raw)) == {
+            "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "metadata": {"name": "a", "resourceVersion": "3"},
+            "data": {"k": "v"},
+        }
+
+    def test_items_that_name_their_kind_stay_as_they_came(self) -> None:
+        raw = msgspec.Raw(b'{"apiVersion":"g/v1","kind":"Website","metadata":{"name":"a","resourceVersion":"3"}}')
+        assert bytes(decode_item(raw, b'{"kind":"Other",').raw) == bytes(raw)
+
+    @pytest.mark.parametrize(
+        "body", [b"", b"<html>", b'{"items":[]}', b'{"metadata":{"resourceVersion":7},"items":[]}']
+    )
+    def test_what_is_no_list_is_refused(self, body: bytes) -> None:
+        with pytest.raises(MalformedStream, match="not a list"):
+            decode_page(body)
+
+    def test_an_item_without_a_version_is_refused(self) -> None:
+        with pytest.raises(MalformedStream, match="cannot be compared"):
+            decode_item(msgspec.Raw(b'{"metadata":{"name":"a"}}'), b"")

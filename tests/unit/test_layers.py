@@ -1,0 +1,111 @@
+"""The import contracts catch what they are there to catch: an oracle that never fired proves nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("shards", "fleet", "chaos")
+
+
+class Mistake(NamedTuple):
+    """A line that somebody adds to a file, and what the report says about it."""
+
+    file: str
+    line: str
+    contract: str
+    reported: str
+
+
+MISTAKES = {
+    "an import upwards": Mistake(
+        "shards/store.py",
+        "import fleet.coordination",
+        "chaos uses fleet, fleet uses shards, never the other way",
+        "shards.store -> fleet.coordination",
+    ),
+    "vocabulary that knows the machinery": Mistake(
+        "shards/objects.py", "import shards.informer", "the layers of shards", "shards.objects -> shards.informer"
+    ),
+    "a decision that knows a process": Mistake(
+        "fleet/planner.py", "import fleet.worker", "the layers of fleet", "fleet.planner -> fleet.worker"
+    ),
+    "a decision that looks at the clock": Mistake(
+        "fleet/handover.py",
+        "import time",
+        "what decides has no clock, loop, thread or process",
+        "fleet.handover -> time",
+    ),
+    "a supervisor that could reach a client": Mistake(
+        "fleet/children.py",
+        "import shards.kube",
+        "the supervisor reaches no client, no foreign loop and no metrics, however indirectly",
+        "shards.kube -> kubernetes",
+    ),
+    "a second door to a library": Mistake(
+        "fleet/coordinator.py",
+        "import kubernetes",
+        "one door to kubernetes: shards.kube",
+        "fleet.coordinator -> kubernetes",
+    ),
+    "production code on the embedded server": Mistake(
+        "fleet/worker.py",
+        "import fleet.devcluster.storage",
+        "only development and chaos use the embedded API server",
+        "fleet.worker -> fleet.devcluster.storage",
+    ),
+    "two files that import each other": Mistake(
+        "shards/clock.py", "import shards.tenure", "no cycles", "No cycles are allowed in shards."
+    ),
+    "a file that nobody placed in shards": Mistake("shards/helpers.py", "", "the layers of shards", "- shards.helpers"),
+    "a file that nobody placed in fleet": Mistake("fleet/misc.py", "", "the layers of fleet", "- fleet.misc"),
+}
+
+
+def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "1000"},  # no line of the report is wrapped
+    )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the check says about a copy of the packages with every mistake in it."""
+    copy = tmp_path_factory.mktemp("project")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for mistake in MISTAKES.values():
+        with (copy / mistake.file).open("a") as file:
+            file.write(f"{mistake.line}\n")
+    checked = lint_imports(copy)
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    return checked.stdout
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_a_broken_rule_is_reported(mistake: Mistake, report: str) -> None:
+    overview, _, details = report.partition("Broken contracts")
+
+    assert f"{mistake.contract} BROKEN" in overview
+    assert mistake.reported in details.split(f"\n{mistake.contract}\n---")[1].split("\n---")[0]
+
+
+def test_the_supervisor_loads_no_client_and_no_metrics() -> None:
+    """What the import graph promises, in a fresh interpreter."""
+    script = "import sys, fleet.supervisor; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    assert "fleet.supervisor" in loaded.split()
+    assert not {"kubernetes", "aiohttp", "uvloop", "kazoo", "prometheus_client"} & set(loaded.split())
