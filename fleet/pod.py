@@ -44,7 +44,7 @@ def prepare(
     are the host's name, a fresh UUID and the kubeconfig's namespace. pod: a name that goes before all of these.
     Raises ConfigError, PreflightFailed.
     """
-    check_port(config.agent.address, config.agent.metrics_port)
+    check_port(config.agent.address, config.agent.metrics_port, "agent.metricsPort")
     namespace = asyncio.run(_checked_namespace(config, controllers, kubeconfig, context))
     pod = pod or os.environ.get("POD_NAME") or socket.gethostname().lower()
     # The longest Lease name, so that an impossible one is refused here and not by every worker.

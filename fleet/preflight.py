@@ -7,7 +7,6 @@ primaries can have, a free port.
 from __future__ import annotations
 
 import errno
-import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -100,8 +99,8 @@ def explained(host: str) -> Iterator[None]:
         raise PreflightFailed(f"{host} answered with an error: {error}") from error
 
 
-def check_port(address: str, port: int) -> None:
-    """Raises PreflightFailed when nothing can listen there. port 0 or less: nothing to check."""
+def check_port(address: str, port: int, path: str) -> None:
+    """Raises ConfigError naming `path` when nothing can listen there. port 0 or less: nothing to check."""
     if port <= 0:
         return
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -113,10 +112,10 @@ def check_port(address: str, port: int) -> None:
             probe.listen(1)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                message = "is in use; end the process that listens there, or choose another port (0 takes any free one)"
+                what = "is in use by another process; choose another one, or 0 for any that is free"
             else:
-                message = f"cannot be opened: {os.strerror(error.errno or 0)}"
-            raise PreflightFailed(f"port {port} of {address} {message}") from error
+                what = f"cannot be opened: {error.strerror or error}"
+            raise ConfigError(path, f"port {port} of {address} {what}") from error
 
 
 def needs(controllers: Iterable[Controller], scope: Sequence[str], namespace: str) -> list[Need]:

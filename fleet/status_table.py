@@ -34,7 +34,7 @@ def _headline(status: FleetStatus) -> Text:
         ("  map ", "dim"),
         str(status.map_version),
         ("  coordinator ", "dim"),
-        status.coordinator or Text("none", "red"),
+        status.coordinator_pod or status.coordinator or Text("none", "red"),
         ("  shards ", "dim"),
         f"{layout - unowned} of {layout} owned",
     )
@@ -46,21 +46,14 @@ def _headline(status: FleetStatus) -> Text:
 
 
 def _members(status: FleetStatus) -> Table:
-    table = _table("member", "state", "epoch", "shards", "objects", "queue", "parked", "reconciles/s", "renewed", "rev")
+    columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "reconciles/s", "renewed"]
+    revisions = any(row.revision for row in status.members)
+    table = _table(*columns, *(["revision"] if revisions else []))
     for row in status.members:
         ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s ago"
-        table.add_row(
-            row.name,
-            Text(row.state, _MEMBER_STYLES[row.state]),
-            str(row.epoch),
-            f"{row.shards} of {row.targets}",
-            str(row.objects),
-            str(row.queue_depth),
-            str(row.parked),
-            f"{row.reconciles_per_second:.1f}",
-            ago,
-            row.revision,
-        )
+        cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
+        cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago, *([row.revision] if revisions else [])]
+        table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells)
     return table
 
 

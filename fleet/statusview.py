@@ -16,6 +16,7 @@ import msgspec
 from fleet.coordination import (
     CoordinatorRecord,
     Holder,
+    Incarnation,
     MemberRecord,
     ShardLoad,
     ShardMap,
@@ -98,13 +99,18 @@ class ShardRow(_Row, frozen=True):
 
 
 class FleetStatus(_Row, frozen=True):
-    """Everything at one moment. unowned: ranges of the layout on which nobody may act."""
+    """Everything at one moment. unowned: ranges of the layout on which nobody may act.
+
+    coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
+    of that pod is known.
+    """
 
     fleet: str
     namespace: str
     map_version: int
     partition_by: str
     coordinator: str
+    coordinator_pod: str
     coordinator_epoch: int
     members: tuple[MemberRow, ...]
     shards: tuple[ShardRow, ...]
@@ -138,18 +144,28 @@ def fleet_status(sight: Sight) -> FleetStatus:
     shard_map = sight.map
     rows = tuple(_shard_rows(sight, shard_map)) if shard_map else ()
     coordinator = sight.coordinator
-    in_office = coordinator is not None and coordinator.holder and "" not in sight.silent
+    holder = coordinator.holder if coordinator and "" not in sight.silent else ""
     return FleetStatus(
         fleet=sight.fleet,
         namespace=sight.namespace,
         map_version=shard_map.version if shard_map else 0,
         partition_by=str(shard_map.partition_key) if shard_map else "",
-        coordinator=coordinator.holder if coordinator and in_office else "",
+        coordinator=holder,
+        coordinator_pod=_pod_of(holder, sight.members.values()),
         coordinator_epoch=coordinator.epoch if coordinator else 0,
         members=tuple(_member_row(sight, sight.members[name], rows) for name in sorted(sight.members)),
         shards=rows,
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
     )
+
+
+def _pod_of(holder: str, members: Iterable[MemberRecord]) -> str:
+    """The pod whose agent holds the office: agents and workers of one pod name the same supervisor."""
+    incarnation = Incarnation.parse(holder)
+    for member in members:
+        if incarnation and member.holder and incarnation.supervisor == f"{member.holder.supervisor}.agent":
+            return member.pod
+    return ""
 
 
 def _member_row(sight: Sight, record: MemberRecord, rows: Iterable[ShardRow]) -> MemberRow:

@@ -127,6 +127,10 @@ class Informer:
         self._answered_at = None
         try:
             self._interruptible = not isinstance(request, ListPage)
+            if self._interruptible and self._asked:
+                # Asked for after this step was made and before it began: nobody could interrupt it then.
+                self._machine.list_again()
+                return
             if delay > 0:
                 await asyncio.sleep(delay)
             if isinstance(request, WatchFrom):

@@ -57,16 +57,10 @@ class WorkQueue(Generic[K]):
         """Makes the key ready. A delayed add of it is merged into this one: the run decides anew what comes later."""
         if self._closed:
             return
+        self._ripen(now)
         if self._delayed:
             self._delayed.pop(key, None)
-        if key in self._processing:
-            self._dirty.add(key)
-        elif key in self._high:
-            return
-        elif low_priority:
-            self._low.setdefault(key, now)
-        else:
-            self._high[key] = self._low.pop(key, now)
+        self._enter(key, now, low_priority=low_priority)
 
     def add_after(self, key: K, seconds: float, now: float) -> None:
         """Makes the key ready in that many seconds. The earliest wins; a key that is ready already stays so."""
@@ -165,6 +159,16 @@ class WorkQueue(Generic[K]):
         """Whether no key is being processed."""
         return not self._processing
 
+    def _enter(self, key: K, now: float, *, low_priority: bool = False) -> None:
+        if key in self._processing:
+            self._dirty.add(key)
+        elif key in self._high:
+            return
+        elif low_priority:
+            self._low.setdefault(key, now)
+        else:
+            self._high[key] = self._low.pop(key, now)
+
     def _low_turn(self, now: float) -> bool:
         return self._high_run >= LOW_SHARE - 1 and now - next(iter(self._low.values())) >= LOW_AGE_SECONDS
 
@@ -173,7 +177,8 @@ class WorkQueue(Generic[K]):
             entry = heapq.heappop(self._heap)
             if self._is_live(entry):
                 ready_at, _, key = entry
-                self.add(key, ready_at)
+                del self._delayed[key]
+                self._enter(key, ready_at)
 
     def _is_live(self, entry: tuple[float, int, K]) -> bool:
         known = self._delayed.get(entry[2])

@@ -23,7 +23,7 @@ import yaml
 
 from fleet.controllers import import_file
 from shards.errors import ConfigError
-from shards.objects import Object
+from shards.objects import Object, Resource
 
 DEFAULT_OBJECTS = 20
 
@@ -45,11 +45,15 @@ class Demo:
         return [self.make(i) for i in range(DEFAULT_OBJECTS if count is None else count)]
 
 
-def find_demo(module: ModuleType, crd_files: Sequence[Path] = ()) -> Demo:
+def find_demo(module: ModuleType, primary: Resource, crd_files: Sequence[Path] = ()) -> Demo:
     """The demo of an author's module. Raises ConfigError."""
     source = Path(module.__file__ or f"{module.__name__}.py")
     beside = source.with_name(f"{source.stem}-crd.yaml")
     files = list(crd_files) or ([beside] if beside.is_file() else [])
+    if not files and "." in primary.group and not primary.group.endswith(".k8s.io"):
+        raise ConfigError(
+            "--crd", f"{primary} needs a CustomResourceDefinition; put it into {beside}, or name its file"
+        )
     hooks_file = source.with_name(f"{source.stem}_demo.py")
     hooks = import_file(hooks_file) if hooks_file.is_file() else module
     return Demo(

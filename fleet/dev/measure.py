@@ -93,8 +93,9 @@ class Measure:
 
     def _unowned(self, now: float, opened: set[str]) -> None:
         for wanted in self.ranges:
-            if wanted in opened:
-                self.closed_since.pop(wanted, None)
+            if wanted in opened and wanted not in self.closed_since:
                 continue
             since = self.closed_since.setdefault(wanted, now)
             self.longest_unowned_seconds = max(self.longest_unowned_seconds, now - since)
+            if wanted in opened:
+                del self.closed_since[wanted]

@@ -32,7 +32,7 @@ def run_dev(options: DevOptions) -> int:
     """Returns the exit code: 0; 1 where a promise was broken or the objects did not settle; 130 for a Ctrl-C before
     the end that was asked for. Raises ConfigError and other ShardErrors for everything that keeps it from running."""
     loaded = load_controller(options.reference, base=Path.cwd())
-    demo = find_demo(loaded.module, options.crds)
+    demo = find_demo(loaded.module, loaded.controller.primary, options.crds)
     objects = demo.objects(options.objects)
     directory = rundir.create("dev")
     log_file = options.log_file or directory / "fleet.log"

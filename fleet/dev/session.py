@@ -238,7 +238,7 @@ class Session:
         grace_seconds = self._options.config().workers.grace_seconds + _SUPERVISOR_SECONDS
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
-                while self._pod.alive() and not stop.is_set():
+                while self._pod.alive() and not stop.is_set():  # noqa: ASYNC110 - the end of a process sets no event
                     await asyncio.sleep(_LOOK_SECONDS)
 
     async def _report(self, settled: bool, seconds: float) -> Report:

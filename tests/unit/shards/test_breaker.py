@@ -1,0 +1,102 @@
+"""The live-read budget and the circuit breaker of destructive acts."""
+
+from __future__ import annotations
+
+import pytest
+
+from shards.breaker import Breaker, BreakerSettings, BreakerState, TokenBucket
+
+SETTINGS = BreakerSettings(destructive_limit=3, window_seconds=60, failures_to_open=3, open_seconds=10)
+
+
+class TestTokenBucket:
+    def test_a_burst_is_allowed_and_then_the_rate(self) -> None:
+        bucket = TokenBucket(rate=5, burst=10, now=0)
+        assert sum(bucket.take(0) for _ in range(20)) == 10
+        assert sum(bucket.take(1) for _ in range(20)) == 5
+
+    def test_waiting_exactly_as_long_as_it_says_is_enough(self) -> None:
+        bucket = TokenBucket(rate=3, burst=1, now=7)
+        assert bucket.take(7)
+        assert not bucket.take(7)
+        wait = bucket.wait(7)
+        assert wait == pytest.approx(1 / 3)
+        assert bucket.take(7 + wait)
+
+    def test_a_long_silence_saves_no_more_than_a_burst(self) -> None:
+        bucket = TokenBucket(rate=5, burst=10, now=0)
+        assert sum(bucket.take(1000) for _ in range(50)) == 10
+
+    @pytest.mark.parametrize(("rate", "burst"), [(0, 1), (1, 0.5)])
+    def test_a_bucket_that_never_gives_is_refused(self, rate: float, burst: float) -> None:
+        with pytest.raises(ValueError):
+            TokenBucket(rate, burst, 0)
+
+
+class TestBreaker:
+    def test_it_opens_when_the_acts_of_a_window_are_used_up(self) -> None:
+        breaker = Breaker(SETTINGS)
+        assert [breaker.admit(now) for now in (0, 1, 2)] == [None, None, None]
+        assert breaker.admit(3) == "3 destructive acts within 60 s"
+        assert breaker.state(3) is BreakerState.OPEN
+
+    def test_acts_that_are_spread_over_time_never_open_it(self) -> None:
+        breaker = Breaker(SETTINGS)
+        assert all(breaker.admit(now) is None for now in range(0, 2000, 21))
+
+    def test_it_opens_when_live_reads_fail_in_a_row(self) -> None:
+        breaker = Breaker(SETTINGS)
+        for now in (0, 1):
+            breaker.read_failed(now)
+        assert breaker.state(1) is BreakerState.CLOSED
+        breaker.read_failed(2)
+        assert breaker.admit(3) == "3 live reads failed in a row"
+
+    def test_a_success_in_between_starts_the_count_again(self) -> None:
+        breaker = Breaker(SETTINGS)
+        for now in range(20):
+            breaker.read_failed(now)
+            breaker.read_failed(now)
+            breaker.read_succeeded(now)
+        assert breaker.state(20) is BreakerState.CLOSED
+
+    def test_half_open_admits_one_probe_whose_success_closes_it(self) -> None:
+        breaker = self.failed_at(2)
+        assert breaker.admit(11) is not None
+        assert breaker.admit(12) is None
+        assert breaker.admit(12.5) == "3 live reads failed in a row; one act is probing"
+        breaker.read_succeeded(13)
+        assert breaker.state(13) is BreakerState.CLOSED
+        assert breaker.admit(13) is None
+        assert breaker.reason == ""
+
+    def test_a_failing_probe_opens_it_for_another_pause(self) -> None:
+        breaker = self.failed_at(2)
+        assert breaker.admit(12) is None
+        breaker.read_failed(13)
+        assert breaker.state(22.9) is BreakerState.OPEN
+        assert breaker.state(23) is BreakerState.HALF_OPEN
+
+    def test_a_probe_whose_outcome_never_came_does_not_block_it_for_ever(self) -> None:
+        breaker = self.failed_at(2)
+        assert breaker.admit(12) is None
+        assert breaker.admit(21.9) is not None
+        assert breaker.admit(22) is None
+
+    def test_with_a_full_window_one_act_passes_per_pause_until_there_is_room(self) -> None:
+        breaker = Breaker(SETTINGS)
+        for now in (0, 1, 2):
+            breaker.admit(now)
+        assert breaker.admit(3) is not None
+        assert breaker.admit(13) is None
+        breaker.read_succeeded(13)
+        assert breaker.state(14) is BreakerState.OPEN
+        assert breaker.admit(62) is None
+        breaker.read_succeeded(62)
+        assert breaker.state(62) is BreakerState.CLOSED
+
+    def failed_at(self, now: float) -> Breaker:
+        breaker = Breaker(SETTINGS)
+        for _ in range(3):
+            breaker.read_failed(now)
+        return breaker
