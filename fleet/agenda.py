@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from fleet.coordination import MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.coordination import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.handover import is_free, standby_of
 from fleet.membership import MemberWatch, floors
 from fleet.planner import Move, PlanSettings, eligible, plan
@@ -19,24 +20,39 @@ from shards.keyrange import KeyRange
 LONGEST_REQUEST_SECONDS = 30.0
 """No write of this project is on its way for longer than this."""
 
+LONGEST_DEBOUNCE = 5
+"""A membership that does not come to rest is planned on after this many debounces (design 3.5: takeover is bounded)."""
+
+
+class Absence(NamedTuple):
+    """A live read found no record of a member. epoch: the highest that shard records named then. since: the reading."""
+
+    epoch: int
+    since: float
+
 
 @dataclass(slots=True)
 class Memory:
     """What a coordinator remembers between looks; it starts empty in every office, which only delays.
 
-    missing: since when a member that shard records name has had no record. handing: per range, the pending handover
+    absent: members that shard records name, proved to have no record. handing: per range, the pending handover
     (target, shard epoch) and since when. barred: members that did not become ready for a range, until when.
-    retired: since when this office has seen a record retired (R15).
+    retired: since when this office has seen a record retired (R15). behind: since when an incarnation has not followed
+    a map that marks ranges lost. expelled: epoch under which a member was told to give up.
+    membership_at, restless_since: of the last change, and of the first one of the present burst of changes.
     """
 
     watch: MemberWatch = field(default_factory=MemberWatch)
-    missing: dict[str, float] = field(default_factory=dict)
+    absent: dict[str, Absence] = field(default_factory=dict)
     handing: dict[KeyRange, tuple[str, int, float]] = field(default_factory=dict)
     barred: dict[KeyRange, dict[str, float]] = field(default_factory=dict)
     retired: dict[KeyRange, tuple[str, float]] = field(default_factory=dict)
+    behind: dict[Holder, float] = field(default_factory=dict)
+    expelled: dict[str, int] = field(default_factory=dict)
     moved_at: float = float("-inf")
     membership: tuple[str, ...] = ()
     membership_at: float = float("-inf")
+    restless_since: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +69,17 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """map: the next map, None when nothing changes. moves: for the log. fence, expel: member names."""
+    """map: the next map, None when nothing changes. moves: for the log. fence: member names. expel: incarnations.
+
+    missing: members without a record in the view, with the highest epoch that names them, whose absence a live read
+    should prove.
+    """
 
     map: ShardMap | None
     moves: tuple[Move, ...]
     fence: tuple[str, ...]
-    expel: tuple[str, ...]
+    expel: tuple[Holder, ...]
+    missing: tuple[Holder, ...]
     upkeep: Upkeep
     collect: tuple[ShardRecord, ...]
 
@@ -68,7 +89,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     memory.watch.observe(look.members, now)
     work = upkeep(look.map, look.shards, look.members.values(), look.map.version + 1)
     silent = memory.watch.silent(look.members, now)
-    new_floors = floors(look.map, look.members, look.shards.values(), silent_gone=_gone(look, memory, now))
+    gone, missing = _gone(look, memory, now)
+    new_floors = floors(look.map, look.members, look.shards.values(), gone=gone)
     targets, moves = _targets(look, memory, settings, new_floors, silent, now)
     draft = replace(
         look.map,
@@ -79,7 +101,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         retiring=work.retiring,
         targets=targets,
     )
-    changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors)
+    collect, unremembered = _garbage(look, memory, now)
+    changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered
     if changed:
         draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
     return Agenda(
@@ -87,8 +110,9 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         moves=moves,
         fence=tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)),
         expel=_stragglers(look, memory, settings, now),
+        missing=missing,
         upkeep=work,
-        collect=_garbage(look, memory, now),
+        collect=collect,
     )
 
 
@@ -104,21 +128,40 @@ def _frees_something(look: Look, new_floors: Mapping[str, int]) -> bool:
     )
 
 
-def _gone(look: Look, memory: Memory, now: float) -> set[str]:
-    """Members that shard records name, without a record for longer than a lease (R14)."""
-    named = {record.holder.member for record in look.shards.values() if record.holder is not None}
-    missing = {name for name in named if name not in look.members}
-    memory.missing = {name: memory.missing.get(name, now) for name in missing}
-    return {name for name, since in memory.missing.items() if now - since > look.lease_seconds}
+def _gone(look: Look, memory: Memory, now: float) -> tuple[dict[str, int], tuple[Holder, ...]]:
+    """Floors of members that shard records name, proved absent for longer than a lease (R14), and who needs a proof.
+
+    The view of members may be older than that of shards, so a name that it lacks is no proof. A later epoch in a shard
+    record needs a proof of its own.
+    """
+    named: dict[str, int] = {}
+    for record in look.shards.values():
+        if record.holder is not None and record.holder.member not in look.members:
+            named[record.holder.member] = max(named.get(record.holder.member, 0), record.holder.epoch)
+    memory.absent = {name: absence for name, absence in memory.absent.items() if named.get(name) == absence.epoch}
+    gone = {
+        name: absence.epoch + 1 for name, absence in memory.absent.items() if now - absence.since > look.lease_seconds
+    }
+    return gone, tuple(Holder(*each) for each in sorted(named.items()) if each[0] not in memory.absent)
+
+
+def _settled(memory: Memory, settings: PlanSettings, able: tuple[str, ...], now: float) -> bool:
+    """Whether the membership has come to rest, or has been restless for too long to wait."""
+    if memory.membership != able:
+        if now - memory.membership_at >= settings.debounce_seconds:
+            memory.restless_since = now
+        memory.membership, memory.membership_at = able, now
+    return (
+        now - memory.membership_at >= settings.debounce_seconds
+        or now - memory.restless_since >= LONGEST_DEBOUNCE * settings.debounce_seconds
+    )
 
 
 def _targets(
     look: Look, memory: Memory, settings: PlanSettings, new_floors: Mapping[str, int], silent: list[str], now: float
 ) -> tuple[tuple[str, ...], tuple[Move, ...]]:
     able = eligible(look.members, new_floors, silent)
-    if memory.membership != tuple(able):
-        memory.membership, memory.membership_at = tuple(able), now
-    settled = now - memory.membership_at >= settings.debounce_seconds
+    settled = _settled(memory, settings, tuple(able), now)
     targets, returned = _returned(look, memory, settings, able, now)
     if not settled:
         return (targets, returned)
@@ -165,21 +208,33 @@ def _returned(
     return tuple(targets), tuple(moves)
 
 
-def _stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[str, ...]:
-    """R13: members that renew but do not let go of a range whose standby has been ready for long."""
-    late = set()
+def _stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[Holder, ...]:
+    """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or do not
+    repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or begins anew."""
+    patience = 2 * settings.standby_deadline_seconds
+    late: set[str] = set()
     for each, (target, _, since) in memory.handing.items():
         record = look.shards.get(each)
-        if record is None or record.holder is None or standby_of(record, target, look.map) is None:
-            continue
-        member = look.members.get(record.holder.member)
-        if member is not None and member.holder is not None and now - since > 2 * settings.standby_deadline_seconds:
-            late.add(member.name)
-    return tuple(sorted(late))
+        if record is not None and record.holder is not None and standby_of(record, target, look.map) is not None:
+            late |= {record.holder.member} if now - since > patience else set()
+    newest_loss = max(look.map.lost.values(), default=0)
+    behind = [Holder(name, each.epoch) for name, each in look.members.items() if each.seen_map < newest_loss]
+    memory.behind = {each: memory.behind.get(each, now) for each in behind}
+    late |= {each.member for each, since in memory.behind.items() if now - since > patience}
+    return tuple(
+        Holder(name, member.epoch)
+        for name in sorted(late)
+        if (member := look.members.get(name)) is not None
+        and member.holder is not None
+        and memory.expelled.get(name) != member.epoch
+    )
 
 
-def _garbage(look: Look, memory: Memory, now: float) -> tuple[ShardRecord, ...]:
-    """R15: retired records outside layout and `retiring`, retired under this office's eyes for long enough."""
+def _garbage(look: Look, memory: Memory, now: float) -> tuple[tuple[ShardRecord, ...], bool]:
+    """R15: retired records outside layout and `retiring`, retired under this office's eyes for long enough.
+
+    Also whether the map must first remember the epoch of one: epochs never fall, whoever deletes the record.
+    """
     layout = set(look.map.ranges)
     seen = {
         each: record
@@ -193,4 +248,6 @@ def _garbage(look: Look, memory: Memory, now: float) -> tuple[ShardRecord, ...]:
         for each, record in seen.items()
     }
     patience = look.lease_seconds + LONGEST_REQUEST_SECONDS
-    return tuple(record for each, record in seen.items() if now - memory.retired[each][1] > patience)
+    due = [record for each, record in seen.items() if now - memory.retired[each][1] > patience]
+    remembered = [record for record in due if record.epoch <= look.map.shard_epochs.get(record.range, 0)]
+    return tuple(remembered), len(remembered) < len(due)

@@ -43,7 +43,11 @@ class Office:
 
 
 class Candidate:
-    """Holds `office` while elected. confirmed: whether the view is current enough to stay in office (R13)."""
+    """Holds `office` while elected.
+
+    known_epoch: the highest epoch of an office that the map remembers. confirmed: whether the view is current enough to
+    stay in office (R13).
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Candidate:
         lease_seconds: float,
         renew_seconds: float,
         reaped_predecessor: bool,
+        known_epoch: Callable[[], int],
         confirmed: Callable[[], Awaitable[bool]],
         on_elected: Callable[[], None],
         clock: Clock,
@@ -64,6 +69,7 @@ class Candidate:
         self.renew_seconds = renew_seconds
         self.reaped_predecessor = reaped_predecessor
         self.office: Office | None = None
+        self._known_epoch = known_epoch
         self._confirmed = confirmed
         self._on_elected = on_elected
         self._clock = clock
@@ -90,9 +96,10 @@ class Candidate:
             await asyncio.sleep(pause * (0.9 + 0.2 * self._rng.random()))
 
     def lose(self, why: str) -> None:
-        """Out of office, without a write."""
+        """Out of office, without a write. Whoever acts for the term finds that it is over."""
         office, self.office = self.office, None
         if office is not None:
+            office.until = float("-inf")
             log.warning("coordinator: the term of epoch %d has ended: %s", office.epoch, why)
 
     async def resign(self) -> None:
@@ -122,6 +129,7 @@ class Candidate:
             found,
             sighting=self._sighting,
             lease_seconds=self.lease_seconds,
+            known_epoch=self._known_epoch(),
             reaped_predecessor=self.reaped_predecessor,
             now=now,
         )
@@ -138,11 +146,11 @@ class Candidate:
         if not await self._confirmed():
             return self.renew_seconds / 4
         sent_at = self._clock()
-        office.record = await self.coordination.write_coordinator(
+        record = await self.coordination.write_coordinator(
             renewed(office.record), office.record.version, not_after=office.until
         )
-        office.until = acting_until(sent_at, self.lease_seconds)
-        office.renewed_at = sent_at
+        if self.office is office:  # a term that was lost meanwhile does not come back
+            office.record, office.until, office.renewed_at = record, acting_until(sent_at, self.lease_seconds), sent_at
         return self.renew_seconds
 
     async def _contested(self) -> float:

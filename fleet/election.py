@@ -31,18 +31,22 @@ def stand(
     *,
     sighting: Sighting,
     lease_seconds: float,
+    known_epoch: int,
     reaped_predecessor: bool,
     now: float,
 ) -> Stand | Watch:
     """Whether this candidate may take the office. found: the record as just read. sighting: since when it stands so.
 
-    An empty holder is free at once, and so is this candidate's own (the answer to its claim was lost). A holder that is an earlier incarnation of this very agent, reaped by the same
-    supervisor, is gone for certain. Anybody else gets the lease that its own record grants.
+    An empty holder is free at once, and so is this candidate's own (the answer to its claim was lost). A holder that
+    is an earlier incarnation of this very agent, reaped by the same supervisor, is gone for certain. Anybody else gets
+    the lease that its own record grants. known_epoch: the highest in the map, which outlives a record that somebody
+    deleted: an office below it could not write the map.
     """
     if found is None:
-        return Stand(CoordinatorRecord(str(me), 1, lease_seconds))
+        return Stand(CoordinatorRecord(str(me), known_epoch + 1, lease_seconds))
+    epoch = max(found.epoch, known_epoch) + 1
     candidate = Stand(
-        CoordinatorRecord(str(me), found.epoch + 1, lease_seconds, renewals=found.renewals + 1, version=found.version)
+        CoordinatorRecord(str(me), epoch, lease_seconds, renewals=found.renewals + 1, version=found.version)
     )
     holder = Incarnation.parse(found.holder)
     reaped = (

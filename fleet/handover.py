@@ -3,6 +3,7 @@
     phase      leaves when                                   action            next phase
     IDLE       target, Lease free                            Claim             OWNED
     IDLE       target, Lease held by another                 OpenStandby       STANDBY
+    IDLE       no target, Lease names this incarnation       Renounce          IDLE
     STANDBY    synced, not announced at this shard epoch     Announce          STANDBY
     STANDBY    Lease free                                    Claim             OWNED
     STANDBY    target no more, or lost                       CloseStandby      IDLE
@@ -12,16 +13,17 @@
 
 `decide` is asked again after every action and every change of the view; it remembers nothing itself. A Claim that did
 not get an answer leaves the phase as it was: the Lease then names this incarnation although it does not hold the range,
-which R3 counts as free for it.
+which R3 counts as free for it, and for nobody else: if it is no longer the target, it gives the Lease back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from shards.keyrange import KeyRange
+from shards.watermark import Watermark
 
 
 class Phase(StrEnum):
@@ -37,6 +39,7 @@ class Action(StrEnum):
     """What the worker's shell should do next about the range."""
 
     CLAIM = "claim"
+    RENOUNCE = "renounce"
     OPEN_STANDBY = "open-standby"
     ANNOUNCE = "announce"
     CLOSE_STANDBY = "close-standby"
@@ -50,7 +53,7 @@ class LocalShard:
     """A worker's own knowledge of one range.
 
     epoch, uid: of the shard record as claimed; meaningful while OWNED or DRAINED.
-    synced: its standby's view is complete. announced: shard epoch under which that was written.
+    synced: its standby's view is complete.
     """
 
     range: KeyRange
@@ -58,7 +61,6 @@ class LocalShard:
     epoch: int = 0
     uid: str = ""
     synced: bool = False
-    announced: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +138,15 @@ def standby_of(record: ShardRecord, target: str, shard_map: ShardMap) -> Standby
 def _decide_unowned(local: LocalShard, seen: Seen, me: Holder, shard_map: ShardMap) -> Action | None:
     close = Action.CLOSE_STANDBY if local.phase is Phase.STANDBY else None
     record = seen.record
-    if seen.leaving or shard_map.target_of(local.range) != me.member or local.range in shard_map.lost:
+    if record is None or record.status is not ShardStatus.ACTIVE or local.range in shard_map.lost:
         return close
-    if record is None or record.status is not ShardStatus.ACTIVE:
-        return close
+    if seen.leaving or shard_map.target_of(local.range) != me.member:
+        return close or (Action.RENOUNCE if record.holder == me else None)
     if is_free(record, shard_map, me):
         return Action.CLAIM
     if local.phase is Phase.IDLE:
         return Action.OPEN_STANDBY
-    return Action.ANNOUNCE if local.synced and local.announced != record.epoch else None
+    return Action.ANNOUNCE if local.synced and record.standby != Standby(me, record.epoch) else None
 
 
 def claimed(record: ShardRecord, me: Holder) -> ShardRecord:
@@ -160,3 +162,9 @@ def claimed(record: ShardRecord, me: Holder) -> ShardRecord:
         version=record.version,
         uid=record.uid,
     )
+
+
+def released(record: ShardRecord, watermark: Watermark | None) -> ShardRecord:
+    """The record that gives the range up, stamped so that nobody mistakes it for one that was emptied by hand (R3)."""
+    mark = replace(watermark, epoch=record.epoch) if watermark is not None else None
+    return replace(record, holder=None, holder_text="", released=record.epoch, watermark=mark)

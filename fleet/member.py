@@ -86,6 +86,10 @@ class Member:
         """Boot-clock reading up to which this incarnation may act; minus infinity while there is none."""
         return self._until if self._record is not None else float("-inf")
 
+    def until_of(self, epoch: int) -> float:
+        """The same for what was begun under a member epoch: a later incarnation gives it no new time."""
+        return self.until() if self.epoch == epoch else float("-inf")
+
     # -- joining ----------------------------------------------------------------------------------------------------
 
     async def join(self, view: CoordinationView, check: Callable[[], None], stop: asyncio.Event) -> bool:
@@ -122,14 +126,14 @@ class Member:
     async def _try(self, view: CoordinationView, found: MemberRecord | None, sighting: Sighting) -> Wait | None:
         """One attempt; None when it succeeded."""
         report = self._report()
-        stored = view.map
+        stored, shards = view.last_map, list(view.shards.values())
+        if found is None:  # nothing but map and shard records knows how high it was, and the view may lag behind them
+            stored, shards = await self.coordination.read_map() or stored, await self.coordination.list_shards()
         decision = join(
             replace(self.draft, leaving=report.leaving, seen_map=report.followed),
             found,
             sighting=sighting,
-            known_epoch=highest_named_epoch(
-                self.draft.name, stored.map if stored is not None else None, view.shards.values()
-            ),
+            known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
             reaped_predecessor=self.reaped_predecessor,
             now=self._clock(),
         )
@@ -194,6 +198,8 @@ class Member:
         except CoordinationUnavailable as error:
             log.warning("renewal: no answer (%s)", error)
             return self.renew_seconds / 4
+        if self._record is not record:
+            return 0.0
         if live is None:
             self.lose("its record was deleted")
         elif live.holder != self.incarnation or live.epoch != record.epoch:
@@ -221,13 +227,23 @@ class Member:
             return
         try:
             async with asyncio.timeout(max(0.1, self._until - self._clock())):
-                live = await self.coordination.read_member(record.name)
-                if live is not None and live.holder == self.incarnation and live.epoch == record.epoch:
-                    await self.coordination.write_member(leave(live), live.version, not_after=self._until)
-                    log.info("member %s left for good", record.name)
-        except (CasConflict, CoordinationUnavailable, TimeoutError) as error:
+                while not await self._left(record):
+                    pass
+        except (CoordinationUnavailable, TimeoutError) as error:
             log.warning("leaving was not written (%s): the coordinator will fence this member", error)
         self._record, self._until = None, float("-inf")
+
+    async def _left(self, record: MemberRecord) -> bool:
+        """False when the record moved meanwhile: a renewal was still on its way."""
+        live = await self.coordination.read_member(record.name)
+        if live is None or live.holder != self.incarnation or live.epoch != record.epoch:
+            return True
+        try:
+            await self.coordination.write_member(leave(live), live.version, not_after=self._until)
+        except CasConflict:
+            return False
+        log.info("member %s left for good", record.name)
+        return True
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

@@ -107,10 +107,16 @@ class MemberWatch:
 
     sightings: one per member in the view; a timer restarts with every change of the record.
     suspicious_since: start of the present episode in which more than half look expired at once (R12); None outside one.
+    cleared_at: when the first renewal of its own that was sent in the episode and acknowledged was sent; None before.
     """
 
     sightings: dict[str, Sighting] = field(default_factory=dict)
     suspicious_since: float | None = None
+    cleared_at: float | None = None
+
+    def begin_term(self) -> None:
+        """An episode of an earlier term says nothing about this one."""
+        self.suspicious_since = self.cleared_at = None
 
     def observe(self, members: Mapping[str, MemberRecord], now: float) -> None:
         """Take in the view as it is now. Call it on every change, or a change is dated too late (which is safe)."""
@@ -135,28 +141,32 @@ class MemberWatch:
 
         own_renewal_at: send time of the coordinator's own last acknowledged renewal. When more than half of the held
         members look dead at once, the fault may be on this side: then nobody is fenced until a renewal that was sent
-        after the episode began has succeeded, and the longest lease has passed once more.
+        after the episode began has succeeded, and the longest lease has passed once more. One member alone is no
+        majority that could be wrong about itself.
         """
         silent = self.silent(members, now)
         held = [name for name, record in members.items() if record.holder is not None]
         if len(held) < 2 or len(silent) * 2 <= len(held):
-            self.suspicious_since = None
+            self.begin_term()
             return silent
         if self.suspicious_since is None:
             self.suspicious_since = now
+        if self.cleared_at is None and own_renewal_at > self.suspicious_since:
+            self.cleared_at = own_renewal_at
         patience = max(self.sightings[name].lease_seconds for name in silent)
-        if own_renewal_at > self.suspicious_since and now - self.suspicious_since > patience:
-            return silent
-        return []
+        return silent if self.cleared_at is not None and now - self.cleared_at > patience else []
 
 
-def fence(live: MemberRecord | None, sighting: Sighting) -> MemberRecord | None:
+def fence(live: MemberRecord | None, sighting: Sighting, now: float) -> MemberRecord | None:
     """The record that fences a silent member (R5), to be written over `live.version`; None when it must not be.
 
     live: a quorum read made after the timer ran out. Another version than the one at which the timer started means that
-    the member has moved: the timer starts again.
+    the member has moved: the timer starts again. sighting: the timer; one that was started again meanwhile has not run
+    out at `now`, the reading before the live read.
     """
     if live is None or live.holder is None or live.version != sighting.version:
+        return None
+    if now - sighting.since <= sighting.lease_seconds:
         return None
     return replace(live, holder=None, epoch=live.epoch + 1)
 
@@ -164,11 +174,12 @@ def fence(live: MemberRecord | None, sighting: Sighting) -> MemberRecord | None:
 def expel(record: MemberRecord) -> MemberRecord:
     """The record that makes a member that still renews, but does not follow, give up by itself (R13).
 
-    A fence may only follow silence (3.2). So the coordinator writes the member's own record: the next renewal conflicts,
-    the member finds a renewal that it never sent, drops everything and joins again. Should it not, it falls silent for
-    good, and the ordinary fence follows a lease later.
+    A fence may only follow silence (3.2). So the coordinator writes the member's own record: the next renewal
+    conflicts, the member finds a renewal that it never sent, drops everything and joins again. Should it not, it falls
+    silent for good, and the ordinary fence follows a lease later. One number is skipped: the next one could be the
+    member's own renewal, whose answer was lost.
     """
-    return replace(record, renewals=record.renewals + 1, seen_map=0)
+    return replace(record, renewals=record.renewals + 2, seen_map=0)
 
 
 def leave(record: MemberRecord) -> MemberRecord:
@@ -177,23 +188,16 @@ def leave(record: MemberRecord) -> MemberRecord:
 
 
 def floors(
-    shard_map: ShardMap, members: Mapping[str, MemberRecord], shards: Iterable[ShardRecord], *, silent_gone: set[str]
+    shard_map: ShardMap, members: Mapping[str, MemberRecord], shards: Iterable[ShardRecord], *, gone: Mapping[str, int]
 ) -> dict[str, int]:
     """The floors that the map should carry (R6): they follow every member record upwards, never downwards.
 
-    silent_gone: members without a record, known to shard records or the map, for longer than a lease: their epochs are
-    dead (R14). A floor goes only when no shard record names the member and it has no record.
+    gone: floors of members that a live read proved to have no record, longer than a lease ago (R14). A floor goes only
+    when no shard record names the member and it has no record.
     """
     wanted = dict(shard_map.floors)
-    records = list(shards)
-    named: dict[str, int] = {}
-    for shard in records:
-        if shard.holder is not None:
-            named[shard.holder.member] = max(named.get(shard.holder.member, 0), shard.holder.epoch)
-    for name, record in members.items():
-        wanted[name] = max(wanted.get(name, 0), record.epoch)
-    for name in silent_gone:
-        if name not in members and name in named:
-            wanted[name] = max(wanted.get(name, 0), named[name] + 1)
-    mentioned = named.keys() | members.keys() | {name for name in shard_map.targets if name}
+    for name, epoch in (*((name, record.epoch) for name, record in members.items()), *gone.items()):
+        wanted[name] = max(wanted.get(name, 0), epoch)
+    named = {record.holder.member for record in shards if record.holder is not None}
+    mentioned = named | members.keys() | {name for name in shard_map.targets if name}
     return {name: epoch for name, epoch in wanted.items() if name in mentioned}

@@ -22,7 +22,7 @@ class PlanSettings:
     churn_per_round: float = 0.1
     cooldown_seconds: float = 30.0
     debounce_seconds: float = 1.0
-    """A membership that changed less than this ago is not planned on, unless a range has no living target."""
+    """A membership that changed less than this ago is not planned on: members tend to come and go together."""
     standby_deadline_seconds: float = 60.0
     """A target whose standby is not synced by then loses the range again (R13)."""
 

@@ -10,7 +10,8 @@ import logging
 import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from fleet.coordination import (
     CasConflict,
@@ -22,9 +23,10 @@ from fleet.coordination import (
     Standby,
 )
 from fleet.exitcodes import EX_DEADLINE
-from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, still_mine
+from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, released, still_mine
+from fleet.owned_shard import OwnedShard, shard_load
 from shards.clock import Clock
-from shards.errors import Undrained
+from shards.errors import NotOwner, Undrained
 from shards.keyrange import KeyRange
 from shards.tenure import Tenure
 from shards.watermark import Watermark
@@ -34,36 +36,22 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
 """Pause after an action that failed, with jitter."""
 
-
-class OwnedShard(Protocol):
-    """What the worker needs of `shards.shard.Shard`."""
-
-    @property
-    def open(self) -> bool: ...
-
-    async def prewarm(self) -> None: ...
-
-    async def activate(self, tenure: Tenure, watermark: Watermark | None, *, previous_epoch: int) -> None: ...
-
-    async def drain(self, grace_seconds: float) -> Watermark: ...
-
-    async def stop(self) -> None: ...
-
-    def load(self) -> dict[str, float]: ...
+REOPEN_SECONDS = 30.0
+"""Longest pause before a range that failed to open is opened again, before jitter."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerContext:
     """What all runners of a worker share.
 
-    deadline: boot-clock reading until which the member may act. drain_seconds: how long running reconciles may go on in
-    a drain before they are cancelled. stop_seconds: how long a stop may take before the process must end (R2).
-    die: ends the process at once. wake: asks the worker to evaluate again.
+    deadline: boot-clock reading until which the incarnation of a member epoch may act. drain_seconds: how long running
+    reconciles may go on in a drain before they are cancelled. stop_seconds: how long a stop may take before the process
+    must end (R2). die: ends the process at once. wake: asks the worker to evaluate again.
     """
 
     coordination: Coordination
     make_shard: Callable[[KeyRange], OwnedShard]
-    deadline: Callable[[], float]
+    deadline: Callable[[int], float]
     drain_seconds: float
     stop_seconds: float
     clock: Clock
@@ -75,7 +63,8 @@ class RunnerContext:
 class RangeRunner:
     """`local` is what `decide` sees; the rest is machinery.
 
-    Invariant: a tenure that has not ended exists exactly while acts may happen; it ends before a release is written.
+    Invariants: a tenure that has not ended exists exactly while acts may happen; it ends before a release is written,
+    and with the member epoch of its claim. `_views` are the tasks that open the shard; a reset cancels all of them.
     """
 
     def __init__(self, each: KeyRange, context: RunnerContext) -> None:
@@ -87,14 +76,17 @@ class RangeRunner:
         self.takeovers = 0
         self._watermark: Watermark | None = None
         self._task: asyncio.Task[None] | None = None
-        self._background: asyncio.Task[None] | None = None
+        self._views: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
+        self._failures = 0
+        self._reopen_at = 0.0
+        self._claiming = False
         self._dropping = False
 
     @property
     def holding(self) -> bool:
-        """Whether anything of this range may still be acting or named in a record."""
-        return self._dropping or self.local.phase in (Phase.OWNED, Phase.DRAINED)
+        """Whether this range may be acting, or be named in a record by a claim whose answer has not come."""
+        return self._claiming or self._dropping or self.local.phase in (Phase.OWNED, Phase.DRAINED)
 
     @property
     def busy(self) -> bool:
@@ -110,16 +102,7 @@ class RangeRunner:
 
     def load(self) -> ShardLoad | None:
         """For the member record; None while the range is not held."""
-        if self.shard is None or not self.holding:
-            return None
-        load = self.shard.load()
-        return ShardLoad(
-            objects=int(load["objects"]),
-            queue_depth=int(load["queue_depth"]),
-            parked=int(load["parked"]),
-            reconciles_per_second=round(load["reconciles_per_second"], 3),
-            reconcile_seconds_per_second=round(load["reconcile_seconds_per_second"], 3),
-        )
+        return shard_load(self.shard) if self.shard is not None and self.holding else None
 
     # -- deciding ---------------------------------------------------------------------------------------------------
 
@@ -128,19 +111,24 @@ class RangeRunner:
         action = decide(self.local, seen)
         if action is Action.DROP:
             self.drop("its record or its map says so")
-        elif action is not None and self._task is None and self.context.clock() >= self._retry_at:
+        elif action is not None and self._task is None and self.context.clock() >= self._not_before(action):
+            self._claiming = action is Action.CLAIM
             self._start(self._act(action, seen))
+
+    def _not_before(self, action: Action) -> float:
+        return max(self._retry_at, self._reopen_at) if action in (Action.CLAIM, Action.OPEN_STANDBY) else self._retry_at
 
     def drop(self, why: str) -> None:
         """Stop at once, without a release: somebody else decides about this range now."""
-        if self._dropping or self.local.phase is Phase.IDLE:
+        interrupted = self._task
+        if self._dropping or (self.local.phase is Phase.IDLE and interrupted is None):
             return
         log.warning("dropping %s: %s", self.range.short, why)
         self._dropping = True
         self.end_tenure()
-        if self._task is not None:
-            self._task.cancel()
-        self._start(self._reset())
+        if interrupted is not None:
+            interrupted.cancel()
+        self._start(self._reset(interrupted))
 
     def end_tenure(self) -> None:
         """From here on nothing more is sent for this range."""
@@ -158,7 +146,7 @@ class RangeRunner:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if self._task is task:
-            self._task = None
+            self._task, self._claiming = None, False
         if not task.cancelled() and (error := task.exception()) is not None:
             self._retry_at = self.context.clock() + RETRY_SECONDS * (0.5 + self.context.rng.random())
             if isinstance(error, CasConflict):
@@ -175,39 +163,50 @@ class RangeRunner:
         assert seen.me is not None, "decide acts for members only"
         if action is Action.OPEN_STANDBY:
             self.local.phase = Phase.STANDBY
-            self._in_background(self._prewarm())
+            self._in_background(self._prewarm(self.local))
         elif action is Action.CLOSE_STANDBY:
             await self._reset()
         elif action is Action.DRAIN:
             await self._drain()
         else:
             assert seen.record is not None, f"decide asks for {action} only where there is a record"
-            write = {Action.CLAIM: self._claim, Action.ANNOUNCE: self._announce, Action.RELEASE: self._release}[action]
-            await write(seen.record, seen.me)
+            writes = {
+                Action.CLAIM: self._claim,
+                Action.RENOUNCE: self._renounce,
+                Action.ANNOUNCE: self._announce,
+                Action.RELEASE: self._release,
+            }
+            await writes[action](seen.record, seen.me)
 
     async def _claim(self, record: ShardRecord, me: Holder) -> None:
-        context = self.context
-        stored = await context.coordination.write_shard(
-            claimed(record, me), record.version, not_after=context.deadline()
-        )
+        stored = await self._write(claimed(record, me), me)
         if record.holder is not None:
             self.takeovers += 1
         local = self.local
-        local.phase, local.epoch, local.uid, local.announced = Phase.OWNED, stored.epoch, stored.uid, None
-        self.tenure = Tenure(me.member, me.epoch, self.range, stored.epoch, until=context.deadline)
+        local.phase, local.epoch, local.uid = Phase.OWNED, stored.epoch, stored.uid
+        until = partial(self.context.deadline, me.epoch)
+        self.tenure = Tenure(me.member, me.epoch, self.range, stored.epoch, until=until)
         watermark = record.watermark if record.holder is None else None
         log.info("claimed %s at epoch %d%s", self.range.short, stored.epoch, ", with a watermark" if watermark else "")
-        self._in_background(self._activate(self.tenure, watermark, record.epoch, self._background))
+        self._in_background(self._activate(self.tenure, watermark, record.epoch, tuple(self._views)))
+
+    async def _renounce(self, record: ShardRecord, me: Holder) -> None:
+        """A claim whose answer was lost, for a range that is not this member's any more. It never acted on it."""
+        await self._write(released(record, None), me)
+        log.info("renounced %s at epoch %d", self.range.short, record.epoch)
 
     async def _announce(self, record: ShardRecord, me: Holder) -> None:
-        standby = replace(record, standby=Standby(me, record.epoch))
-        await self.context.coordination.write_shard(standby, record.version, not_after=self.context.deadline())
-        self.local.announced = record.epoch
+        await self._write(replace(record, standby=Standby(me, record.epoch)), me)
+
+    async def _write(self, new: ShardRecord, me: Holder) -> ShardRecord:
+        """Over the version that the record carries, and only while this incarnation may act."""
+        deadline = self.context.deadline(me.epoch)
+        return await self.context.coordination.write_shard(new, new.version, not_after=deadline)
 
     async def _drain(self) -> None:
         """R4. A shard whose gate never opened leaves no watermark: its view had not reached its predecessor's."""
         was_open = self.shard is not None and self.shard.open
-        await self._cancel_background()
+        await self._cancel_views()
         watermark = None
         if self.shard is not None:
             try:
@@ -223,22 +222,26 @@ class RangeRunner:
     async def _release(self, record: ShardRecord, me: Holder) -> None:
         if not still_mine(self.local, record, me):
             return
-        mark = replace(self._watermark, epoch=record.epoch) if self._watermark is not None else None
-        released = replace(record, holder=None, holder_text="", released=record.epoch, watermark=mark)
-        await self.context.coordination.write_shard(released, record.version, not_after=self.context.deadline())
+        await self._write(released(record, self._watermark), me)
         log.info("released %s at epoch %d", self.range.short, record.epoch)
+        self.local = LocalShard(self.range)
         await self._reset()
 
-    async def _reset(self) -> None:
-        """Back to idle. What cannot be stopped in time ends the process, before somebody else may act (R2)."""
+    async def _reset(self, interrupted: asyncio.Task[None] | None = None) -> None:
+        """Back to idle. What cannot be stopped in time ends the process, before somebody else may act (R2).
+
+        interrupted: an action that was cancelled, and may still be ending.
+        """
         self.end_tenure()
         try:
             async with asyncio.timeout(self.context.stop_seconds):
-                await self._cancel_background()
+                if interrupted is not None and not interrupted.done():
+                    await asyncio.wait([interrupted])
+                await self._cancel_views()
                 if self.shard is not None:
                     await self.shard.stop()
-        except (TimeoutError, Undrained) as error:
-            log.critical("range %s does not stop (%s): the process ends", self.range.short, error)
+        except Exception as error:  # whatever it was, the shard has not said that it stopped
+            log.critical("range %s does not stop (%r): the process ends", self.range.short, error)
             self.context.die(EX_DEADLINE)
             raise
         self.local = LocalShard(self.range)
@@ -247,36 +250,51 @@ class RangeRunner:
 
     # -- the view, in the background --------------------------------------------------------------------------------
 
-    async def _prewarm(self) -> None:
-        self.shard = self.context.make_shard(self.range)
-        await self.shard.prewarm()
-        self.local.synced = True
+    async def _prewarm(self, local: LocalShard) -> None:
+        shard = self.shard = self.context.make_shard(self.range)
+        await shard.prewarm()
+        local.synced = True
 
     async def _activate(
         self,
         tenure: Tenure,
         watermark: Watermark | None,
         previous_epoch: int,
-        prewarming: asyncio.Task[None] | None,
+        prewarming: tuple[asyncio.Task[None], ...],
     ) -> None:
-        if prewarming is not None:
-            await prewarming
+        for task in prewarming:
+            await task
         if self.shard is None:
             self.shard = self.context.make_shard(self.range)
         await self.shard.activate(tenure, watermark, previous_epoch=previous_epoch)
+        self._failures = 0
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        self._background = asyncio.create_task(work, name=f"view of {self.range.short}")
-        self._background.add_done_callback(self._background_ended)
+        task = asyncio.create_task(work, name=f"view of {self.range.short}")
+        self._views.add(task)
+        task.add_done_callback(self._view_ended)
 
-    def _background_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None and self._background is task:
-            log.error("range %s failed to open: %s", self.range.short, error, exc_info=error)
-            self.drop("it failed to open")
+    def _view_ended(self, task: asyncio.Task[None]) -> None:
+        current = task in self._views
+        self._views.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and current:
+            self._failed_to_open(error)
         self.context.wake()
 
-    async def _cancel_background(self) -> None:
-        task, self._background = self._background, None
-        if task is not None and not task.done():
+    def _failed_to_open(self, error: BaseException) -> None:
+        """Back to idle, and open again later and later: each attempt costs a claim and a list."""
+        if isinstance(error, NotOwner):
+            self.drop(str(error))
+            return
+        log.error("range %s failed to open: %s", self.range.short, error, exc_info=error)
+        pause = min(REOPEN_SECONDS, RETRY_SECONDS * 2.0**self._failures) * (0.5 + self.context.rng.random())
+        self._failures += 1
+        self._reopen_at = self.context.clock() + pause
+        self.drop("it failed to open")
+
+    async def _cancel_views(self) -> None:
+        tasks, self._views = self._views, set()
+        for task in tasks:
             task.cancel()
-            await asyncio.wait([task])
+        if tasks:
+            await asyncio.wait(tasks)

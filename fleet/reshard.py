@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 from fleet.coordination import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.handover import is_free
-from shards.keyrange import KeyRange
+from shards.keyrange import SPACE, KeyRange
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """What the map should say about its ranges' records, and which records need a write.
 
-    opening: ranges that were never opened: the map must say so before their record is created. lost, retiring: for the
-    next map. activate: ranges of the layout without a usable record, whose activation may be tried, `opening` included.
-    retire: ranges in `retiring` whose record may get its retire write now.
+    opening: ranges that the map does not call opened yet: it must, before or as soon as they have an active record.
+    lost, retiring: for the next map. activate: ranges of the layout without a usable record, whose activation may be
+    tried. retire: ranges in `retiring` whose record may get its retire write now.
     """
 
     opening: frozenset[KeyRange]
@@ -41,14 +41,9 @@ def upkeep(
         if record.status is not ShardStatus.RETIRED and record.range not in layout
     }
     retiring = shard_map.retiring | strays
-    lost = dict(shard_map.lost)
-    for each in layout:
-        record = shards.get(each)
-        if each in shard_map.opened and (record is None or is_mangled(record)):
-            lost.setdefault(each, next_version)
-        elif record is not None and not is_mangled(record):
-            lost.pop(each, None)
-    live = [member for member in members if member.holder is not None]
+    missing = {each for each in (*layout, *retiring) if _is_missing(shards.get(each), each in shard_map.opened)}
+    lost = {each: shard_map.lost.get(each, next_version) for each in missing}
+    everybody = list(members)
     activate = []
     for each in layout:
         record = shards.get(each)
@@ -56,35 +51,40 @@ def upkeep(
             continue
         if any(each.overlaps(other) for other in retiring):
             continue
-        if each in shard_map.lost and not echoed(shard_map.lost[each], live):
-            continue
-        if each in shard_map.opened and record is None and each not in shard_map.lost:
+        if each in missing and not (each in shard_map.lost and echoed(shard_map.lost[each], everybody)):
             continue
         activate.append(each)
-    opening = frozenset(each for each in activate if shards.get(each) is None and each not in shard_map.opened)
-    retire = tuple(each for each in sorted(shard_map.retiring) if may_retire(shards.get(each), shard_map, each, live))
-    return Upkeep(opening, lost, frozenset(retiring), tuple(activate), retire)
+    used = {*activate, *(each for each in layout if (r := shards.get(each)) and r.status is ShardStatus.ACTIVE)}
+    retire = tuple(
+        each for each in sorted(shard_map.retiring) if may_retire(shards.get(each), shard_map, each, everybody)
+    )
+    return Upkeep(frozenset(used - shard_map.opened), lost, frozenset(retiring), tuple(activate), retire)
 
 
-def echoed(since_version: int, live: Iterable[MemberRecord]) -> bool:
+def _is_missing(record: ShardRecord | None, opened: bool) -> bool:
+    """R14: gone after it was opened, or of no use to anybody. A range that was never opened is not missing yet."""
+    return opened if record is None else is_mangled(record)
+
+
+def echoed(since_version: int, members: Iterable[MemberRecord]) -> bool:
     """Whether every live member follows a map at least as new: none can still act on what that map took away."""
-    return all(member.seen_map >= since_version for member in live)
+    return all(member.seen_map >= since_version for member in members if member.holder is not None)
 
 
 def is_mangled(record: ShardRecord) -> bool:
-    """An active record whose holder was emptied or overwritten by hand: it names nobody, and no release says so."""
-    return (
-        record.status is ShardStatus.ACTIVE
-        and record.holder is None
-        and not (not record.holder_text and record.released == record.epoch)
-    )
+    """A record whose holder was emptied or overwritten by hand: it names nobody, and no release says so."""
+    return record.holder is None and (record.holder_text != "" or record.released != record.epoch)
 
 
-def may_retire(record: ShardRecord | None, shard_map: ShardMap, wanted: KeyRange, live: Iterable[MemberRecord]) -> bool:
+def may_retire(
+    record: ShardRecord | None, shard_map: ShardMap, wanted: KeyRange, members: Iterable[MemberRecord]
+) -> bool:
     """R8: a range is retired when free. A missing record of an opened range is not free until all have noticed."""
-    if record is None:
-        return wanted not in shard_map.opened or (wanted in shard_map.lost and echoed(shard_map.lost[wanted], live))
-    return record.status is ShardStatus.RETIRED or is_free(record, shard_map)
+    if record is not None and record.status is ShardStatus.RETIRED:
+        return True
+    if _is_missing(record, wanted in shard_map.opened):
+        return wanted in shard_map.lost and echoed(shard_map.lost[wanted], members)
+    return record is None or is_free(record, shard_map)
 
 
 def retired(shard_map: ShardMap, wanted: KeyRange, record: ShardRecord | None) -> ShardRecord:
@@ -107,7 +107,7 @@ def activated(
     first_read: ShardRecord | None,
     live_map: ShardMap,
     others: Iterable[ShardRecord],
-    live_members: Iterable[MemberRecord],
+    members: Iterable[MemberRecord],
     *,
     just_opened: bool,
 ) -> ShardRecord | None:
@@ -119,17 +119,15 @@ def activated(
     """
     if wanted not in live_map.ranges or any(wanted.overlaps(other) for other in live_map.retiring):
         return None
-    records = list(others)
-    if any(r.range != wanted and r.range.overlaps(wanted) and r.status is ShardStatus.ACTIVE for r in records):
+    if any(record.status is ShardStatus.ACTIVE and _conflicts(record, wanted, live_map) for record in others):
         return None
-    missing = first_read is None or is_mangled(first_read)
-    if missing:
+    if first_read is None or is_mangled(first_read):
         if wanted not in live_map.opened:
             return None
-        seen_by_all = wanted in live_map.lost and echoed(live_map.lost[wanted], live_members)
+        seen_by_all = wanted in live_map.lost and echoed(live_map.lost[wanted], members)
         if not (just_opened and first_read is None) and not seen_by_all:
             return None
-    elif first_read is not None and (first_read.status is ShardStatus.ACTIVE or not is_free(first_read, live_map)):
+    elif first_read.status is ShardStatus.ACTIVE or not is_free(first_read, live_map):
         return None
     epoch = max(first_read.epoch if first_read else 0, live_map.shard_epochs.get(wanted, 0)) + 1
     return ShardRecord(
@@ -144,6 +142,13 @@ def activated(
     )
 
 
+def _conflicts(record: ShardRecord, wanted: KeyRange, live_map: ShardMap) -> bool:
+    """R7: whether both could hold one key. Ranges of two partition keys always could."""
+    if record.partition_key is not live_map.partition_key:
+        return True
+    return record.range != wanted and record.range.overlaps(wanted)
+
+
 def remembered_epochs(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]) -> dict[KeyRange, int]:
     """Highest epoch per range, as the map should remember it for the day somebody deletes the record."""
     known = dict(shard_map.shard_epochs)
@@ -152,33 +157,40 @@ def remembered_epochs(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord
     return known
 
 
-def rebuilt(draft: ShardMap, shards: Iterable[ShardRecord], highest_seen: int) -> ShardMap:
-    """R14: a map after somebody deleted it, from the shard records: what was active is opened; strays retire.
+REBUILT_STEP = 1_000_000
+"""More maps than a coordinator writes between two renewals of a member: what the members last repeated can lag."""
 
-    draft: an empty map with the configured layout. Holders become targets where their range is in the layout.
+
+def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord], highest_seen: int) -> ShardMap:
+    """R14: a map after somebody deleted it, from the shard records. Active records outside the layout retire.
+
+    last: the last map that this coordinator knows, whose layout stays. empty: one with the configured layout, which
+    counts where the active records are no layout by themselves. highest_seen: the highest version that the coordinator
+    or any member has seen; a member that still follows the old map must not seem to follow the new one. Every range of
+    the layout counts as opened: one without a record may have an owner that has not noticed. Holders become targets.
     """
-    records = [record for record in shards if record.partition_key is draft.partition_key]
-    active = [record for record in records if record.status is ShardStatus.ACTIVE]
-    first_hashes = sorted(record.range.first for record in active)
-    if _covers(active):
-        draft = replace(draft, boundaries=tuple(first_hashes))
-    holders = {record.range: record.holder.member for record in active if record.holder is not None}
+    draft = empty if last is None else replace(last, coordinator_epoch=empty.coordinator_epoch)
+    records = {record.range: record for record in shards if record.partition_key is draft.partition_key}
+    active = {each: record for each, record in records.items() if record.status is ShardStatus.ACTIVE}
+    if last is None and _covers(active):
+        draft = replace(draft, boundaries=tuple(sorted(each.first for each in active)), targets=("",) * len(active))
     layout = draft.ranges
+    holders = {each: record.holder.member for each, record in active.items() if record.holder is not None}
     return replace(
         draft,
-        version=highest_seen + 1,
-        targets=tuple(holders.get(each, "") for each in layout),
-        opened=frozenset(record.range for record in active),
-        retiring=frozenset(record.range for record in active if record.range not in layout),
-        shard_epochs={record.range: record.epoch for record in records},
+        version=highest_seen + REBUILT_STEP,
+        targets=tuple(holders.get(each, target) for each, target in zip(layout, draft.targets, strict=True)),
+        opened=draft.opened | active.keys() | frozenset(layout),
+        retiring=(draft.retiring | active.keys()) - frozenset(layout),
+        shard_epochs=remembered_epochs(draft, records),
     )
 
 
-def _covers(active: Iterable[ShardRecord]) -> bool:
-    """Whether the records' ranges are exactly one layout: no gap, no overlap."""
+def _covers(ranges: Iterable[KeyRange]) -> bool:
+    """Whether the ranges are exactly one layout: no gap, no overlap."""
     expected = 0
-    for record in sorted(active, key=lambda record: record.range):
-        if record.range.first != expected:
+    for each in sorted(ranges):
+        if each.first != expected:
             return False
-        expected = record.range.last + 1
-    return expected == 1 << 64
+        expected = each.last + 1
+    return expected == SPACE

@@ -17,7 +17,9 @@ from typing import Any
 from fleet.coordination import PROTOCOL_VERSION, Coordination, CoordinationView, Incarnation, MemberRecord
 from fleet.handover import Phase, Seen
 from fleet.member import Member, Report
-from fleet.range_runner import OwnedShard, RangeRunner, RunnerContext
+from fleet.membership import highest_named_epoch
+from fleet.owned_shard import OwnedShard
+from fleet.range_runner import RangeRunner, RunnerContext
 from shards.clock import Clock, boot_seconds
 from shards.errors import ConfigError
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
@@ -94,7 +96,7 @@ class Worker:
         self._context = RunnerContext(
             coordination=coordination,
             make_shard=make_shard,
-            deadline=self.member.until,
+            deadline=self.member.until_of,
             drain_seconds=settings.drain_seconds,
             stop_seconds=max(0.2, settings.lease_seconds * STOP_SHARE),
             clock=clock,
@@ -150,7 +152,7 @@ class Worker:
         stopping = asyncio.create_task(self._watch_stop(stop), name="worker stop")
         try:
             while await self.member.join(self._view, self._check_map, stop):
-                if await self._serve(stop):
+                if await self._serve(stop, follow):
                     await self.member.leave()
                     break
         finally:
@@ -170,7 +172,7 @@ class Worker:
         async for _ in self.view.changes():
             self._wake.set()
 
-    async def _serve(self, stop: asyncio.Event) -> bool:
+    async def _serve(self, stop: asyncio.Event, following: asyncio.Task[None]) -> bool:
         """As long as this membership lasts. True when everything was handed over after `stop`."""
         renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
         setbacks = self.view.history_went_back
@@ -181,7 +183,7 @@ class Worker:
                 if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
                     return True
                 try:
-                    async with asyncio.timeout(TICK_SECONDS):
+                    async with asyncio.timeout(min(TICK_SECONDS, self.member.until() - self.clock())):
                         await self._wake.wait()
                 except TimeoutError:
                     pass
@@ -189,8 +191,11 @@ class Worker:
                     self.member.lose("no renewal was acknowledged in time")
                 elif self.view.history_went_back != setbacks:
                     self.member.lose("the server's history went back (R14)")
-                elif renewing.done():
-                    renewing.result()
+                elif self._outlived():
+                    self.member.lose("the map or a shard record knows a later epoch of it")
+                for task in (renewing, following):
+                    if task.done():
+                        task.result()
         finally:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
@@ -201,7 +206,7 @@ class Worker:
 
     def _check_map(self) -> None:
         """R16, and the versions that a map may have. Raises Refused."""
-        stored = self.view.map
+        stored = self.view.last_map
         if stored is None:
             return
         found = stored.map
@@ -216,17 +221,28 @@ class Worker:
 
     def _can_serve(self) -> bool:
         """R7: a worker that cannot serve the map's partition key claims nothing."""
-        stored = self.view.map
+        stored = self.view.last_map
         return (
             stored is not None
             and stored.map.partition_key is self.settings.partition_key
             and stored.map.hash_version == HASH_VERSION
         )
 
+    def _outlived(self) -> bool:
+        """R14: records of this member were deleted, and it began again below an epoch that others still remember.
+
+        The ranges that name the later epoch are free for nobody, until it joins above it.
+        """
+        stored, epoch = self.view.last_map, self.member.epoch
+        return epoch > 0 and epoch < highest_named_epoch(
+            self.settings.name, stored.map if stored is not None else None, self.view.shards.values()
+        )
+
     def _evaluate(self) -> None:
-        """Ask for every range what to do, and start it."""
-        stored = self.view.map
-        for each in stored.map.ranges if stored is not None and self._can_serve() else ():
+        """Ask for every range what to do, and start it. Raises Refused."""
+        self._check_map()
+        stored = self.view.last_map if self._can_serve() else None
+        for each in stored.map.ranges if stored is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)
         now = self.clock()
@@ -243,12 +259,22 @@ class Worker:
                     forced=forced,
                 )
             )
-        if stored is not None and not any(r.holding for each, r in self.runners.items() if each in stored.map.lost):
-            self._followed = max(self._followed, stored.map.version)
+        self._follow_map()
+
+    def _follow_map(self) -> None:
+        """R14: a map is followed once nothing is held that overlaps what it marks lost."""
+        stored = self.view.last_map
+        if stored is None or stored.map.version == self._followed:
+            return
+        held = [each for each, runner in self.runners.items() if runner.holding]
+        if not any(each.overlaps(lost) for each in held for lost in stored.map.lost):
+            self._followed = stored.map.version
+            if stored.map.lost:
+                self.member.renew_now.set()  # the range comes back when everybody has said so
 
     def _alone(self, leaving_for: float) -> bool:
         """Nobody else could take over, as far as the map knows: a leaving member need not wait for standbys."""
-        stored = self.view.map
+        stored = self.view.last_map
         nobody = stored is not None and set(stored.map.targets) <= {self.settings.name, ""}
         return nobody and leaving_for > 2 * self.settings.renew_seconds
 

@@ -23,6 +23,9 @@ Views = Mapping[Resource, StoreReader]
 
 FIRST_PROBE_SECONDS = 0.1
 LONGEST_PROBE_SECONDS = 5.0
+TICK_SECONDS = 0.001
+"""A look this much too early counts as due: sums of floating-point seconds would otherwise ask for a look in 1e-13 s."""
+
 MAX_UNSEEN = 100
 """More unseen writes of one resource than this, and the watermark carries no mark for it: a list is cheaper."""
 
@@ -223,21 +226,21 @@ class Parking:
         return len(self.keys)
 
     def park(self, key: Key, blocked: Blocked, now: float) -> float:
-        """Holds the key back. Returns the seconds until it must be looked at again, whatever happens.
+        """Holds the key back. Returns the seconds (above zero) until it must be looked at again, whatever happens.
 
         The delay doubles from 100 ms to 5 s with each look that was due, not with looks that an event caused.
         """
         parked = self.keys.get(key)
         if parked is None:
             parked = self.keys[key] = Parked(blocked, now, now + self._delay(0))
-        elif now >= parked.due:
+        elif now >= parked.due - TICK_SECONDS:
             parked.probes += 1
             parked.due = now + self._delay(parked.probes)
         self._unlink(key, parked.blocked)
         parked.blocked = blocked
         for resource in blocked.resources:
             self._on.setdefault(resource, {})[key] = None
-        return max(parked.due - now, 0.0)
+        return parked.due - now
 
     def pause(self, key: Key, now: float) -> float:
         """A live read for the key failed: the next look is a long delay away. Returns it in seconds."""

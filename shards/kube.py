@@ -19,6 +19,7 @@ import os
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -100,6 +101,9 @@ class _Access(NamedTuple):
 
 _Load = Callable[[], _Access]
 
+_temporary_files = threading.Lock()
+"""The loader keeps its temporary files in a global: one load at a time, from writing them to removing them."""
+
 
 def _loader(kubeconfig: str | None, context: str | None) -> _Load:
     chosen = kubeconfig or os.environ.get("KUBECONFIG")
@@ -129,10 +133,12 @@ def _in_cluster() -> _Access:
 
 def _from_kubeconfig(paths: str, context: str | None) -> _Access:
     from kubernetes.aio.client import Configuration
-    from kubernetes.aio.config import load_kube_config
+    from kubernetes.aio.config import kube_config
 
     configuration = Configuration()
-    load: Callable[..., Coroutine[Any, Any, Any]] = load_kube_config
+    load: Callable[..., Coroutine[Any, Any, Any]] = kube_config.load_kube_config
+    remove: Callable[[], None] = kube_config._cleanup_temp_files
+    _temporary_files.acquire()
     try:
         loader = _in_own_loop(
             load(config_file=paths, context=context, client_configuration=configuration, persist_config=False)
@@ -144,6 +150,10 @@ def _from_kubeconfig(paths: str, context: str | None) -> _Access:
         raise
     except Exception as error:  # the loader raises whatever its parsers, plugins and file reads raise
         raise ConfigError("kubeconfig", f"{paths} cannot be used: {error}") from error
+    finally:
+        # Inline certificates and keys were written to files that go at exit, and a worker that is killed has none.
+        remove()
+        _temporary_files.release()
     if "exec" in user and not access.authorization and not configuration.cert_file:
         raise ConfigError("kubeconfig", "the exec plugin gave neither a token nor a certificate; run it by hand")
     return access
@@ -310,6 +320,16 @@ class _Request(aiohttp.ClientRequest):
                 conn.protocol.set_exception(aiohttp.ClientConnectionError("the deadline has passed"))
             return
         await super().write_bytes(writer, conn, content_length)
+
+
+class _Response(aiohttp.ClientResponse):
+    """Closed early, it takes its connection down at once: no goodbye, and nothing flushed that was not sent yet."""
+
+    def close(self) -> None:
+        connection = self.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
+        super().close()
 
 
 def _socket(address: Any) -> socket.socket:
@@ -493,6 +513,7 @@ def _session(access: _Access) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=connector,
         request_class=_Request,
+        response_class=_Response,
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=READ_BUFFER_BYTES,
         trust_env=False,

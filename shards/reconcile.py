@@ -26,7 +26,7 @@ from shards.errors import (
     Undrained,
 )
 from shards.fenced import Fence
-from shards.gate import Blocked, Parked, Parking
+from shards.gate import TICK_SECONDS, Blocked, Parked, Parking
 from shards.keyrange import KeyRange
 from shards.live import LiveReader
 from shards.load import LoadMeter
@@ -174,7 +174,7 @@ class Engine:
     async def _rest(self, fence: Fence, now: float) -> None:
         """Until something was added, has moved or ended, or a delayed key is due."""
         due = self.queue.next_ready(now)
-        seconds = HOUSEKEEPING_SECONDS if due is None else min(max(due - now, 0.0), HOUSEKEEPING_SECONDS)
+        seconds = HOUSEKEEPING_SECONDS if due is None else min(max(due - now, TICK_SECONDS), HOUSEKEEPING_SECONDS)
         if not fence.tenure.valid(now):
             seconds = NO_TENURE_SECONDS
         timer = asyncio.get_running_loop().call_later(seconds, self._wake.set)

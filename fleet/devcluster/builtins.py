@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.resources import ResourceType
 from shards.objects import Object
 
 _LEASE_SPEC = ("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions")
 _CONFIG_KEY = re.compile(r"^[-._a-zA-Z0-9]+$")
-_MICRO_TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z$")
+_SECONDS = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_MICRO_TIME = re.compile(_SECONDS.pattern + r"\.\d{6}Z$")
 
 
 def complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
@@ -26,6 +28,22 @@ def complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
     completer = _COMPLETERS.get(kind.resource.plural)
     if completer is not None:
         completer(body, creating)
+
+
+def check_types(kind: ResourceType, body: Mapping[str, Any]) -> None:
+    """What the server's decoder refuses: here the times of a Lease, which clients get wrong. Raises StatusError 400."""
+    if kind.resource.plural != "leases":
+        return
+    for name in ("acquireTime", "renewTime"):
+        text = (body.get("spec") or {}).get(name)
+        if text is None or (isinstance(text, str) and _MICRO_TIME.match(text)):
+            continue
+        head = _SECONDS.match(text) if isinstance(text, str) else None
+        rest, wanted = (text[head.end() :], ".000000") if head else (text, "2006")
+        raise statuses.bad_request(
+            f'Lease in version "v1" cannot be handled as a Lease: parsing time "{text}" as '
+            f'"2006-01-02T15:04:05.000000Z07:00": cannot parse "{rest}" as "{wanted}"'
+        )
 
 
 def causes(kind: ResourceType, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[Cause]:
@@ -53,10 +71,6 @@ def _secret(body: Object, creating: bool) -> None:
 def _lease(body: Object, creating: bool) -> None:
     spec = body.get("spec") or {}
     kept = {name: spec[name] for name in _LEASE_SPEC if spec.get(name) is not None}
-    for name in ("acquireTime", "renewTime"):
-        match = _MICRO_TIME.match(str(kept.get(name, "")))
-        if match:
-            kept[name] = f"{match.group(1)}.{(match.group(2) or '')[:6].ljust(6, '0')}Z"
     body["spec"] = kept
 
 

@@ -44,7 +44,7 @@ class LostAck:
 class Faults:
     """The faults in force. on_release: called when a hold ends, so that streams let go."""
 
-    on_release: Callable[[], None]
+    on_release: Callable[[], None] = lambda: None
     holds: list[Hold] = field(default_factory=list)
     lost_acks: list[LostAck] = field(default_factory=list)
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster import statuses
+from fleet.devcluster.listoptions import EXACT, version_of
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import ResourceType
-from fleet.devcluster.selectors import Filter, SelectorError, parse_fields, parse_labels
-from fleet.devcluster.shardselector import ShardSelectorError, parse_shard_selector
+from fleet.devcluster.selectors import Filter
 from fleet.devcluster.storage import HistoryGone, Storage, Stored, Table
 
 LIST_TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -42,60 +42,7 @@ class _Continue(msgspec.Struct):
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=cls)
         except (binascii.Error, msgspec.DecodeError, ValueError) as error:
-            raise statuses.bad_request(f"continue key is not valid: {error}") from None
-
-
-def filter_of(kind: ResourceType, namespace: str, request: Request, *, sharded: bool) -> Filter:
-    """What a list or watch selects. sharded: whether shardSelector is honoured. Raises StatusError."""
-    try:
-        labels = parse_labels(request.option("labelSelector"))
-        fields = parse_fields(request.option("fieldSelector"))
-    except SelectorError as error:
-        raise statuses.bad_request(str(error)) from None
-    allowed = ("metadata.name", "metadata.namespace", *kind.selectable)
-    for term in fields:
-        if term.path not in allowed or (term.path == "metadata.namespace" and not kind.namespaced):
-            raise statuses.bad_request(f"field label not supported: {term.path}")
-    shard = None
-    if sharded and request.option("shardSelector"):
-        try:
-            shard = parse_shard_selector(request.option("shardSelector"))
-        except ShardSelectorError as error:
-            raise statuses.bad_shard_selector(str(error)) from None
-    return Filter(namespace, labels, fields, shard)
-
-
-def version_of(text: str) -> int:
-    """A resourceVersion parameter as a number, 0 for "". Raises StatusError 400."""
-    if not text:
-        return 0
-    if not text.isdecimal():
-        raise statuses.bad_request(f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
-    return int(text)
-
-
-def check_list_options(request: Request) -> None:
-    """Raises StatusError 422 for parameters that exclude each other."""
-    match, version = request.option("resourceVersionMatch"), request.option("resourceVersion")
-    token = request.option("continue")
-    if request.has("sendInitialEvents"):
-        raise statuses.invalid_options("sendInitialEvents", "sendInitialEvents is forbidden for list")
-    if not match:
-        return
-    if token:
-        raise statuses.invalid_options(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
-        )
-    if not version:
-        raise statuses.invalid_options(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        )
-    if match == "Exact" and version == "0":
-        raise statuses.invalid_options(
-            "resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        )
-    if match not in ("Exact", "NotOlderThan"):
-        raise statuses.unsupported_option("resourceVersionMatch", match, ("Exact", "NotOlderThan", ""))
+            raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +55,7 @@ class _View:
 
 
 def _view(table: Table, storage: Storage, request: Request) -> _View:
-    token, text = request.option("continue"), request.option("resourceVersion")
+    token = request.option("continue")
     if token:
         where = _Continue.decode(token)
         if where.rv < 0:
@@ -118,9 +65,9 @@ def _view(table: Table, storage: Storage, request: Request) -> _View:
         except HistoryGone:
             rest = _Continue(-1, where.start).encode()
             raise statuses.expired(CONTINUE_TOO_OLD, continue_token=rest) from None
-    version = version_of(text)
+    version = version_of(request)
     match = request.option("resourceVersionMatch")
-    if version and (match == "Exact" or (not match and request.number("limit"))):
+    if version and (match == EXACT or (not match and request.number("limit"))):
         try:
             return _View(table.at(version), version)
         except HistoryGone:
@@ -133,14 +80,13 @@ def list_answer(table: Table, storage: Storage, wanted: Filter, request: Request
     view = _view(table, storage, request)
     cached = request.option("resourceVersion") == "0" and not request.option("continue")
     limit = 0 if cached else request.number("limit")
-    prefix = f"{wanted.namespace}/" if wanted.namespace else ""
-    selected = (each for each in view.table.scan(prefix, view.after) if wanted.admits(each))
+    selected = (each for each in view.table.scan(wanted.prefix, view.after) if wanted.admits(each))
     metadata: dict[str, Any] = {"resourceVersion": str(view.version)}
     items = list(islice(selected, limit)) if limit else list(selected)
     if limit and len(items) == limit and next(selected, None) is not None:
         metadata["continue"] = _Continue(view.version, items[-1].key).encode()
         if wanted.everything:
-            metadata["remainingItemCount"] = sum(1 for _ in view.table.scan(prefix, items[-1].key))
+            metadata["remainingItemCount"] = sum(1 for _ in view.table.scan(wanted.prefix, items[-1].key))
     if wanted.shard is not None and not table.kind.custom:
         metadata["shardInfo"] = {"selector": str(wanted.shard)}
     return encoded_list(table.kind, items, metadata)

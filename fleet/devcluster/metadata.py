@@ -17,6 +17,8 @@ _SUBDOMAIN = re.compile(rf"^{_LABEL}(\.{_LABEL})*$")
 _DNS_LABEL = re.compile(rf"^{_LABEL}$")
 _QUALIFIED = re.compile(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$")
 _LABEL_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+_STRICT_FINALIZER_GROUPS = ("", "apps")
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 SUBDOMAIN_MESSAGE = (
@@ -100,13 +102,13 @@ def name_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cau
     limit, message = (63, DNS_LABEL_MESSAGE) if as_label else (253, SUBDOMAIN_MESSAGE)
     pattern = _DNS_LABEL if as_label else _SUBDOMAIN
     if len(name) > limit:
-        yield _invalid("metadata.name", name, f"must be no more than {limit} bytes")
+        yield _invalid("metadata.name", name, f"must be no more than {limit} characters")
     if not pattern.match(name):
         yield _invalid("metadata.name", name, message)
 
 
-def common_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
-    """What is wrong with labels, annotations and owner references."""
+def common_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with labels, annotations, owner references and finalizers."""
     for key, value in metadata.get("labels", {}).items():
         yield from _key_causes(key, "metadata.labels")
         if len(value) > 63:
@@ -121,8 +123,7 @@ def common_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
         message = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
         yield Cause("FieldValueTooLong", message, "metadata.annotations")
     yield from _owner_causes(metadata.get("ownerReferences", ()))
-    for finalizer in metadata.get("finalizers", ()):
-        yield from _key_causes(finalizer, "metadata.finalizers")
+    yield from _finalizer_causes(kind, metadata.get("finalizers", ()))
 
 
 def _key_causes(key: str, field: str) -> Iterator[Cause]:
@@ -141,13 +142,23 @@ def _owner_causes(owners: Any) -> Iterator[Cause]:
         path = f"metadata.ownerReferences[{index}]"
         for name in _OWNER_REQUIRED:
             if not owner.get(name):
-                message = "version must not be empty" if name == "apiVersion" else "must not be empty"
-                yield _invalid(f"{path}.{name}", owner.get(name, ""), message)
+                yield Cause("FieldValueRequired", "Required value: must not be empty", f"{path}.{name}")
         controllers += bool(owner.get("controller"))
     if controllers > 1:
         message = 'Only one reference can have Controller set to true. Found "true" in references for '
         names = " and ".join(owner["name"] for owner in owners if owner.get("controller"))
         yield Cause("FieldValueInvalid", f"Invalid value: {message}{names}", "metadata.ownerReferences")
+
+
+def _finalizer_causes(kind: ResourceType, finalizers: Any) -> Iterator[Cause]:
+    for finalizer in finalizers:
+        yield from _key_causes(finalizer, "metadata.finalizers")
+    if kind.resource.group not in _STRICT_FINALIZER_GROUPS or kind.custom:
+        return
+    for index, finalizer in enumerate(finalizers):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            message = "name is neither a standard finalizer name nor is it fully qualified"
+            yield _invalid(f"metadata.finalizers[{index}]", finalizer, message)
 
 
 def update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:

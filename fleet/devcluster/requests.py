@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fleet.devcluster import statuses
+from fleet.devcluster.causes import Cause
 from shards.objects import Resource
 
 Query = Sequence[tuple[str, str]]
@@ -93,11 +94,11 @@ class Request:
         """Raises StatusError 422 for anything but All."""
         value = self.option("dryRun")
         if value not in ("", "All"):
-            raise statuses.invalid_options(
-                "dryRun", f'Unsupported value: "{value}": supported values: "All"', self._options_kind()
-            )
+            message = f'Unsupported value: ["{value}"]: supported values: "All"'
+            cause = Cause("FieldValueNotSupported", message, "dryRun")
+            raise statuses.invalid_options(self._options_kind(), [cause])
         return value == "All"
 
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
-        return kinds.get(self.method, "ListOptions") + ".meta.k8s.io"
+        return kinds.get(self.method, "ListOptions")

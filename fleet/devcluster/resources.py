@@ -180,6 +180,9 @@ class Registry:
     def has_group_version(self, group: str, version: str) -> bool:
         return any(each.group == group and each.version == version for each in self._types)
 
+    def has_built_in(self, group: str) -> bool:
+        return any(each.resource.group == group for each in BUILT_IN)
+
     def by_kind(self, api_version: str, kind: str) -> ResourceType | None:
         """The resource that an owner reference names."""
         for each in self._types.values():

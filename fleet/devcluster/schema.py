@@ -35,6 +35,12 @@ class Schema:
         body.update(kept)
         body.update(rest)
 
+    def status_causes(self, body: Mapping[str, Any]) -> list[Cause]:
+        """What is wrong with the status. The server words these relative to the status."""
+        schema = self.root.get("properties", {}).get("status", {})
+        found = _check(body.get("status", {}), schema, "")
+        return [cause._replace(field=_child("status", cause.field)) for cause in found]
+
     def causes(self, body: Mapping[str, Any]) -> list[Cause]:
         """What is wrong with the object; empty when it is valid."""
         rest = {name: value for name, value in body.items() if name not in _ROOT_FIELDS}
@@ -130,6 +136,9 @@ def _check(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[Cause]:
         return
     if wanted and not _of_type(value, wanted):
         yield _type_cause(path, value, wanted)
+        if wanted == "integer" and isinstance(value, float):
+            message = f'Invalid value: "": Checked value must be of type integer (default format) in {path}'
+            yield Cause("FieldValueInvalid", message, "<nil>")
         return
     if schema.get("enum") and value not in schema["enum"]:
         allowed = ", ".join(f'"{each}"' if isinstance(each, str) else str(each) for each in schema["enum"])
@@ -156,13 +165,13 @@ def _child(path: str, name: str) -> str:
 
 
 def _check_object(value: dict[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    for name in schema.get("required", ()):
-        if name not in value:
-            yield Cause("FieldValueRequired", "Required value", _child(path, name))
     for name, item in value.items():
         inner = _property(schema, name)
         if inner is not None:
             yield from _check(item, inner, _child(path, name))
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield Cause("FieldValueRequired", "Required value", _child(path, name))
     count = len(value)
     if count > schema.get("maxProperties", count):
         yield Cause("FieldValueTooMany", f"Too many: {count}: must have at most {schema['maxProperties']} items", path)

@@ -18,6 +18,9 @@ _VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
 _NAME = re.compile(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$")
 
 
+_NO_IDENTIFIER = ("=", "==", "!=", ",", "(", ")", "<", ">")
+
+
 class SelectorError(ValueError):
     """A selector that cannot be parsed; the text is the server's message."""
 
@@ -51,7 +54,7 @@ class _Tokens:
     def expect(self, wanted: str) -> None:
         token = self.next()
         if token != wanted:
-            raise SelectorError(f"found '{token}', expected: '{wanted}'")
+            raise SelectorError(f"unable to parse requirement: found '{token}' expected: '{wanted}'")
 
 
 def _check_key(key: str) -> str:
@@ -127,7 +130,7 @@ def _compared(key: str, operator: str, text: str) -> LabelTest:
         bound = int(text)
     except ValueError:
         raise SelectorError(
-            f"unable to parse requirement: values[0][{key}]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, "
+            f"unable to parse requirement: values[0]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, "
             "the value must be an integer"
         ) from None
 
@@ -145,12 +148,14 @@ def parse_labels(text: str) -> tuple[LabelTest, ...]:
     tokens = _Tokens(text)
     tests: list[LabelTest] = []
     while tokens.peek():
+        if tokens.peek() in _NO_IDENTIFIER:
+            raise SelectorError(f"found '{tokens.peek()}', expected: !, identifier, or 'end of string'")
         tests.append(_requirement(tokens))
         token = tokens.next()
         if token and token != ",":
-            raise SelectorError(f"unable to parse requirement: found '{token}', expected: ',' or 'end of string'")
+            raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
         if token and not tokens.peek():
-            raise SelectorError("unable to parse requirement: found '', expected: identifier after ','")
+            raise SelectorError("found '', expected: identifier after ','")
     return tuple(tests)
 
 
@@ -200,6 +205,11 @@ class Filter:
     def everything(self) -> bool:
         """Whether it selects by namespace at most."""
         return not (self.labels or self.fields or self.shard)
+
+    @property
+    def prefix(self) -> str:
+        """How the keys of everything that it can select begin."""
+        return f"{self.namespace}/" if self.namespace else ""
 
     def named(self, name: str) -> Filter:
         """The same for one object: the watch of a single name."""

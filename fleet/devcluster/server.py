@@ -15,13 +15,15 @@ from fleet.devcluster.crds import defined_types
 from fleet.devcluster.discovery import discovery_answer
 from fleet.devcluster.faults import AckLost, Faults
 from fleet.devcluster.garbage import Garbage
-from fleet.devcluster.lists import check_list_options, encoded_list, filter_of, list_answer, version_of
+from fleet.devcluster.listoptions import check_list_options, filter_of, version_of
+from fleet.devcluster.lists import encoded_list, list_answer
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Query, Request, Target
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Registry, ResourceType
-from fleet.devcluster.storage import HistoryGone, Storage, Stored, Table, event_line
+from fleet.devcluster.storage import Storage, Stored, Table, object_key
 from fleet.devcluster.strategy import read_body
-from fleet.devcluster.watches import WatchStream, bookmark_line
+from fleet.devcluster.watches import WatchStream
+from fleet.devcluster.watching import Watching
 from fleet.devcluster.writes import DeleteOptions, Outcome, Writer, read_delete_options
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
@@ -73,13 +75,15 @@ class ApiServer:
         self.registry = Registry()
         self.storage = Storage(history_limit=self.settings.history_limit)
         self.recorder = recorder
-        self.faults = Faults(on_release=self._flush)
+        self.faults = Faults()
+        self.watching = Watching(self.storage, self.faults, self.rng)
         namespaces = self.storage.table(NAMESPACES)
         self.writer = Writer(self.storage, namespaces, self.rng, wall_seconds)
-        self.streams: set[WatchStream] = set()
         self.garbage = Garbage(self)
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.writer.create(namespaces, "", {"metadata": {"name": name}})
+        for each in self.registry:
+            self.storage.table(each)
 
     # ------------------------------------------------------------------ the door
 
@@ -113,8 +117,7 @@ class ApiServer:
 
     def close(self) -> None:
         """Ends all watches."""
-        for stream in tuple(self.streams):
-            stream.close()
+        self.watching.end()
 
     # ------------------------------------------------------------------ routing
 
@@ -122,10 +125,9 @@ class ApiServer:
         """Waits for the version that a read asks for. Raises StatusError 504."""
         if request.method != "GET" or not request.query:
             return
-        text = request.option("resourceVersion")
-        if not text or (request.flag("watch") and not request.flag("sendInitialEvents")):
+        if request.flag("watch") and not request.flag("sendInitialEvents"):
             return
-        wanted = version_of(text)
+        wanted = version_of(request)
         if wanted <= self.storage.version:
             return
         deadline = asyncio.get_running_loop().time() + FRESHNESS_SECONDS
@@ -142,9 +144,9 @@ class ApiServer:
             return Answer(*discovery_answer(self.registry, request.path))
         kind = self.registry.get(target.resource)
         if kind is None:
-            if not self.registry.has_group_version(target.resource.group, target.resource.version):
-                raise statuses.no_such_path()
-            raise statuses.no_such_resource()
+            if self.registry.has_built_in(target.resource.group):
+                raise statuses.no_such_resource()
+            raise statuses.no_such_path()
         if bool(target.namespace) and not kind.namespaced:
             raise statuses.no_such_resource()
         if target.subresource not in ("", "status") or (target.subresource and not kind.status):
@@ -159,7 +161,7 @@ class ApiServer:
         table = self.storage.table(kind)
         if request.method == "GET":
             if request.flag("watch"):
-                return self._watch(request, target, kind, table)
+                return self._watch(request, target, table)
             return self._get(request, target, table)
         if request.method == "PUT":
             return self._update(request, target, table)
@@ -167,25 +169,29 @@ class ApiServer:
             return self._patch(request, target, table)
         if request.method == "DELETE" and not target.subresource:
             return self._delete(request, target, table)
+        if request.method == "POST" and kind.custom:
+            # The real server's handler of custom resources does not look at the name in the path of a create.
+            return self._create(request, target, table)
         raise statuses.method_not_allowed(kind, request.method)
 
     def _collection(self, request: Request, target: Target, kind: ResourceType) -> Answer:
         table = self.storage.table(kind)
         if request.method == "GET":
             if request.flag("watch"):
-                return self._watch(request, target, kind, table)
+                return self._watch(request, target, table)
             return self._list(request, target, table)
         if request.method == "POST" and (target.namespace or not kind.namespaced):
             return self._create(request, target, table)
         if request.method == "DELETE" and (target.namespace or not kind.namespaced):
             return self._delete_collection(request, target, table)
+        if kind.custom and request.method in ("PUT", "PATCH"):
+            raise statuses.bad_request("name must be provided")
         raise statuses.method_not_allowed(kind, request.method)
 
     # ------------------------------------------------------------------ reads
 
     def _get(self, request: Request, target: Target, table: Table) -> Answer:
-        key = f"{target.namespace}/{target.name}" if target.namespace else target.name
-        stored = table.objects.get(key)
+        stored = table.objects.get(object_key(target.namespace, target.name))
         if stored is None:
             raise statuses.not_found(table.kind, target.name)
         self._record("get", request, target, 200, stored)
@@ -198,65 +204,13 @@ class ApiServer:
         self._record("list", request, target, 200, None)
         return Answer(200, body)
 
-    def _watch(self, request: Request, target: Target, kind: ResourceType, table: Table) -> Answer:
-        _check_watch_options(request)
-        wanted = filter_of(kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+    def _watch(self, request: Request, target: Target, table: Table) -> Answer:
+        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
         if target.name:
             wanted = wanted.named(target.name)
-        after = version_of(request.option("resourceVersion"))
-        initial = request.flag("sendInitialEvents") or (not request.has("sendInitialEvents") and not after)
-        user_agent = request.user_agent
-        stream = WatchStream(
-            kind,
-            wanted,
-            max(self.storage.version if initial or not after else after, 0),
-            user_agent=user_agent,
-            delay=lambda: self.faults.watch_delay(user_agent, kind.resource) if self.faults.holds else 0.0,
-            on_close=lambda closed: self._closed(table, closed),
-        )
+        stream = self.watching.open(request, table, wanted, self.settings)
         self._record("watch", request, target, 200, None)
-        if not self._begin(request, table, stream, after, initial):
-            stream.close()
-            return Answer(200, stream=stream)
-        table.listeners.append(stream.offer)
-        self.streams.add(stream)
-        bookmarks = request.flag("allowWatchBookmarks")
-        if bookmarks:
-            stream.start_bookmarks(self.settings.bookmark_seconds, lambda: self.storage.version)
-        seconds = float(request.number("timeoutSeconds"))
-        if not seconds:
-            seconds = self.settings.watch_seconds * (1.0 + self.rng.random())
-        stream.end_after(seconds, (lambda: self.storage.version) if bookmarks else None)
         return Answer(200, stream=stream)
-
-    def _begin(self, request: Request, table: Table, stream: WatchStream, after: int, initial: bool) -> bool:
-        """The events that are due at once; False when the watch ends with an error instead."""
-        if initial and after > self.storage.version:
-            stream.emit(_error_line(statuses.too_large(after, self.storage.version)))
-            return False
-        if initial:
-            for stored in table.scan():
-                if stream.wanted.admits(stored):
-                    stream.emit(event_line("ADDED", stored.raw))
-            if request.flag("sendInitialEvents") and request.flag("allowWatchBookmarks"):
-                stream.emit(bookmark_line(table.kind, self.storage.version, initial_events_end=True))
-            return True
-        try:
-            for commit in table.after(after) if after else ():
-                stream.offer(commit)
-        except HistoryGone as gone:
-            stream.emit(_error_line(statuses.too_old(after, gone.oldest)))
-            return False
-        return True
-
-    def _closed(self, table: Table, stream: WatchStream) -> None:
-        self.streams.discard(stream)
-        if stream.offer in table.listeners:
-            table.listeners.remove(stream.offer)
-
-    def _flush(self) -> None:
-        for stream in tuple(self.streams):
-            stream.reconsider()
 
     # ------------------------------------------------------------------ writes
 
@@ -292,8 +246,7 @@ class ApiServer:
     def _delete_collection(self, request: Request, target: Target, table: Table) -> Answer:
         options, dry_run = _delete_options(request)
         wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
-        prefix = f"{target.namespace}/" if target.namespace else ""
-        chosen = [each for each in table.scan(prefix) if wanted.admits(each)]
+        chosen = [each for each in table.scan(wanted.prefix) if wanted.admits(each)]
         version = self.storage.version
         for stored in chosen:
             outcome = self.writer.delete(table, stored.meta.namespace, stored.meta.name, options, dry_run=dry_run)
@@ -328,9 +281,7 @@ class ApiServer:
         table = self.storage.table(kind)
         for key in tuple(table.keys):
             self.storage.delete(table, key)
-        for stream in tuple(self.streams):
-            if stream.kind.resource == kind.resource:
-                stream.close()
+        self.watching.end(kind.resource)
         self.registry.remove(kind.resource)
         self.storage.drop(kind.resource)
 
@@ -412,26 +363,6 @@ def _name_in(body: bytes | None) -> str:
         return msgspec.json.decode(body or b"", type=_WithName).metadata.name
     except msgspec.DecodeError:
         return ""
-
-
-def _error_line(error: statuses.StatusError) -> bytes:
-    return event_line("ERROR", error.body())
-
-
-def _check_watch_options(request: Request) -> None:
-    """Raises StatusError 422."""
-    match = request.option("resourceVersionMatch")
-    initial = request.has("sendInitialEvents")
-    if match and not initial:
-        raise statuses.invalid_options(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        )
-    if initial and match != "NotOlderThan":
-        raise statuses.invalid_options(
-            "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        )
-    if request.option("continue"):
-        raise statuses.invalid_options("continue", "continue is forbidden for watch")
 
 
 def _delete_options(request: Request) -> tuple[DeleteOptions, bool]:

@@ -113,7 +113,7 @@ def _expression_kind(token: str) -> int:
     """The number by which cel-go prints the kind of a lone expression."""
     if token[:1] in "'\"0123456789" or token in ("true", "false", "null"):
         return 5
-    return 7 if "." in token else 4
+    return 7 if "." in token else 3
 
 
 def _range_call(arguments: list[str]) -> tuple[str, int, int]:

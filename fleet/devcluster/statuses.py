@@ -137,7 +137,7 @@ def too_large(requested: int, current: int) -> StatusError:
     return StatusError(
         504,
         "Timeout",
-        f"Too large resource version: {requested}, current: {current}",
+        f"Timeout: Too large resource version: {requested}, current: {current}",
         details={
             "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
             "retryAfterSeconds": 1,
@@ -145,10 +145,21 @@ def too_large(requested: int, current: int) -> StatusError:
     )
 
 
-def unsupported_media_type(content_type: str, accepted: Sequence[str]) -> StatusError:
-    """415."""
+def unsupported_patch(content_type: str, accepted: Sequence[str]) -> StatusError:
+    """415. Types that are a kind of patch somewhere get the list of those that are accepted here."""
+    if "patch" not in content_type:
+        return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
     return StatusError(415, "UnsupportedMediaType", message)
+
+
+def _together(causes: Sequence[Cause]) -> str:
+    texts = [cause.text() for cause in causes]
+    return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+
+
+def _cause_list(causes: Sequence[Cause]) -> list[dict[str, str]]:
+    return [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
 
 
 def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural: bool = False) -> StatusError:
@@ -174,16 +185,10 @@ def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] =
     return StatusError(403, "Forbidden", message, details=details)
 
 
-def invalid_options(field: str, why: str, what: str = "ListOptions.meta.k8s.io") -> StatusError:
-    """422 of query parameters that exclude each other."""
-    kind, _, group = what.partition(".")
-    message = f'{what} "" is invalid: {field}: Forbidden: {why}'
-    details = {
-        "group": group,
-        "kind": kind,
-        "causes": [{"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": field}],
-    }
-    return StatusError(422, "Invalid", message, details=details)
+def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
+    """422 of query parameters. kind: ListOptions, CreateOptions and so on."""
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": _cause_list(causes)}
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_together(causes)}', details=details)
 
 
 def bad_shard_selector(why: str) -> StatusError:
@@ -191,21 +196,15 @@ def bad_shard_selector(why: str) -> StatusError:
     return StatusError(500, "", f"invalid shard selector: {why}")
 
 
-def unsupported_option(field: str, value: str, supported: Sequence[str]) -> StatusError:
-    """422 of a query parameter with an unknown value."""
-    allowed = ", ".join(f'"{each}"' for each in supported)
-    message = f'Unsupported value: "{value}": supported values: {allowed}'
-    details = {
-        "group": "meta.k8s.io",
-        "kind": "ListOptions",
-        "causes": [{"reason": "FieldValueNotSupported", "message": message, "field": field}],
-    }
-    return StatusError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}', details=details)
-
-
 def no_such_subresource(kind: ResourceType, name: str) -> StatusError:
     """Custom resources answer as if the object were missing, built-in ones as if the path were."""
     return not_found(kind, name) if kind.custom else no_such_resource()
+
+
+def bad_patch_result(text: str, why: str) -> StatusError:
+    """422 of a patch whose result is no such object. text: the result."""
+    cause = Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(text).decode()}: {why}", "patch")
+    return StatusError(422, "Invalid", f' "" is invalid: {cause.text()}', details={"causes": _cause_list([cause])})
 
 
 def refused_patch(why: str) -> StatusError:

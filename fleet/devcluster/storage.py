@@ -191,7 +191,7 @@ class Storage:
     def table(self, kind: ResourceType) -> Table:
         found = self._tables.get(kind.resource)
         if found is None:
-            found = self._tables[kind.resource] = Table(kind, 0, self.history_limit)
+            found = self._tables[kind.resource] = Table(kind, self.version, self.history_limit)
         return found
 
     def tables(self) -> tuple[Table, ...]:

@@ -54,7 +54,19 @@ def checked_body(kind: ResourceType, body: Any) -> Object:
         raise statuses.bad_request(
             f'{kind.kind} in version "{version}" cannot be handled as a {kind.kind}: json: {error}'
         ) from None
+    builtins.check_types(kind, body)
     return body
+
+
+def patched_body(kind: ResourceType, body: Any) -> Object:
+    """The same for the result of a patch, where built-in resources answer in another way. Raises StatusError."""
+    try:
+        return checked_body(kind, body)
+    except statuses.StatusError as error:
+        if kind.custom:
+            raise
+        text = msgspec.json.encode(body).decode()
+        raise statuses.bad_patch_result(text, error.message) from None
 
 
 def check_namespace(metadata: Object, namespace: str) -> None:
@@ -78,7 +90,7 @@ def prepare_create(kind: ResourceType, body: Object, *, uid: str, timestamp: str
     if kind.custom or kind.generation:
         metadata["generation"] = 1
     _complete(kind, body, creating=True)
-    found = [*name_causes(kind, metadata), *common_causes(metadata), *_content_causes(kind, body, None)]
+    found = [*name_causes(kind, metadata), *common_causes(kind, metadata), *_content_causes(kind, body, None, "")]
     if found:
         raise statuses.invalid(kind, metadata.get("name", ""), found)
     if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
@@ -106,7 +118,8 @@ def prepare_update(kind: ResourceType, body: Object, old: Object, subresource: s
     _complete(kind, body, creating=False)
     if _generation_moves(kind, body, old):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
-    found = [*update_causes(metadata, old_metadata), *common_causes(metadata), *_content_causes(kind, body, old)]
+    found = [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
+    found += _content_causes(kind, body, old, subresource)
     if found:
         raise statuses.invalid(kind, metadata.get("name", ""), found)
     return body
@@ -132,9 +145,9 @@ def _complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
         builtins.complete(kind, body, creating=creating)
 
 
-def _content_causes(kind: ResourceType, body: Object, old: Object | None) -> list[Cause]:
+def _content_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:
     if kind.schema is not None:
-        return kind.schema.causes(body)
+        return kind.schema.status_causes(body) if subresource == "status" else kind.schema.causes(body)
     if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
         return list(definition_causes(body))
     return list(builtins.causes(kind, body, old))

@@ -18,7 +18,7 @@ from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.resources import NAMESPACES, ResourceType
 from fleet.devcluster.storage import Storage, Stored, Table, encode, object_key
-from fleet.devcluster.strategy import check_namespace, checked_body, prepare_create, prepare_update
+from fleet.devcluster.strategy import check_namespace, patched_body, prepare_create, prepare_update
 from shards.objects import Object
 
 ORPHAN = "orphan"
@@ -85,10 +85,7 @@ class Writer:
     ) -> Outcome:
         """PUT. Raises StatusError."""
         kind, metadata = table.kind, body["metadata"]
-        if metadata.get("name", name) != name:
-            raise statuses.bad_request(
-                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-            )
+        _check_name(metadata, name)
         metadata["name"] = name
         check_namespace(metadata, namespace if kind.namespaced else "")
         key = object_key(namespace, name)
@@ -120,7 +117,8 @@ class Writer:
         if stored is None:
             raise statuses.not_found(table.kind, name)
         old = stored.decode()
-        body = checked_body(table.kind, change(stored.decode()))
+        body = patched_body(table.kind, change(stored.decode()))
+        _check_name(body["metadata"], name)
         check_namespace(body["metadata"], namespace if table.kind.namespaced else "")
         return self._replace(table, stored, old, body, subresource, dry_run)
 
@@ -151,9 +149,9 @@ class Writer:
             if holding and _same(body, stored):
                 return Outcome(stored)
             stored = self._put(table, body, dry_run)
-        if holding or dry_run:
+        if holding:
             return Outcome(stored)
-        return Outcome(self.storage.delete(table, stored.key).last, removed=True)
+        return Outcome(stored if dry_run else self.storage.delete(table, stored.key).last, removed=True)
 
     def _mark_deleted(self, kind: ResourceType, body: Object, grace: int) -> None:
         metadata = body["metadata"]
@@ -215,9 +213,7 @@ class Writer:
             raise statuses.not_found(NAMESPACES, namespace)
         if found.meta.deletion_timestamp:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            cause = Cause(
-                "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
-            )
+            cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
             raise statuses.forbidden(kind, "", why, [cause])
 
     def _generated(self, prefix: str) -> str:
@@ -229,6 +225,13 @@ class Writer:
     def _timestamp(self, later_seconds: int = 0) -> str:
         moment = datetime.fromtimestamp(self.wall_seconds(), UTC) + timedelta(seconds=later_seconds)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_name(metadata: Object, name: str) -> None:
+    if metadata.get("name", name) != name:
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
 
 
 def _same(body: Object, stored: Stored) -> bool:

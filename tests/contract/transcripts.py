@@ -19,6 +19,7 @@ JSON = "application/json"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 WAIT_SECONDS = 20.0
+POLL_SECONDS = 0.05
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
@@ -62,7 +63,7 @@ class Normaliser:
     def _object(self, value: Document) -> Document:
         is_list = str(value.get("kind", "")).endswith("List") and "items" in value
         result = {}
-        for name, item in value.items():
+        for name, item in sorted(value.items()):
             if name == "managedFields":
                 continue
             if name == "metadata" and isinstance(item, dict):
@@ -114,9 +115,7 @@ class Stage:
         """The decoded answer. body: encoded unless it is text. quiet: not written down."""
         data = body if isinstance(body, str) else None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type} if data is not None else {}
-        async with self.session.request(
-            method, self.url + path, data=data, params=query, headers=headers
-        ) as response:
+        async with self.session.request(method, self.url + path, data=data, params=query, headers=headers) as response:
             text = await response.text()
             kind = response.headers.get("Content-Type", "").partition(";")[0]
         answer: Document = json.loads(text) if kind == JSON else {"text": text}
@@ -124,7 +123,7 @@ class Stage:
             shown = self.normalise.text(f"{method} {path}")
             self.transcript.append(
                 {
-                    "request": f"{shown} {dict(query)}" if query else shown,
+                    "request": f"{shown} {_shown(query)}" if query else shown,
                     "status": response.status,
                     "answer": self.normalise(answer),
                 }
@@ -134,8 +133,10 @@ class Stage:
     async def until(self, path: str, holds: Callable[[Document], bool]) -> None:
         """Reads until the answer satisfies `holds`. Raises TimeoutError; nothing is written down."""
         async with asyncio.timeout(WAIT_SECONDS):
-            while not holds(await self.ask("GET", path, quiet=True)):
-                await asyncio.sleep(0.05)
+            answer = await self.ask("GET", path, quiet=True)
+            while not holds(answer):
+                await asyncio.sleep(POLL_SECONDS)
+                answer = await self.ask("GET", path, quiet=True)
 
     @asynccontextmanager
     async def watch(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Callable[[int], Any]]:
@@ -163,10 +164,14 @@ class Stage:
         self.transcript.append({"note": what, "value": value})
 
 
+def _shown(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: "<continue>" if name == "continue" else value for name, value in query.items()}
+
+
 @asynccontextmanager
 async def stage(kubeconfig: Path, namespace: str) -> AsyncIterator[Stage]:
     """A stage in a namespace of its own, which exists afterwards as well."""
-    config = yaml.safe_load(kubeconfig.read_text())
+    config = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
     cluster, user = config["clusters"][0]["cluster"], config["users"][0].get("user") or {}
     authority = cluster.get("certificate-authority")
     context: ssl.SSLContext | bool = ssl.create_default_context(cafile=authority) if authority else True

@@ -6,8 +6,9 @@ Everything but the processes is the product's own code: coordination on Leases, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from prometheus_client import CollectorRegistry
 from fleet.coordination import Incarnation
 from fleet.coordinator import Coordinator, FleetLayout
 from fleet.devcluster.inprocess import InProcessTransport
+from fleet.devcluster.journal import Entry
+from fleet.devcluster.judge import judge
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.verdict import Verdict
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings
 from fleet.worker import Worker, WorkerSettings
@@ -28,9 +32,9 @@ from shards.controller import Controller, identity_of
 from shards.keyrange import KeyRange, PartitionKey
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
+from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
-from shards.runtime import WorkerRuntime
 from shards.useragent import UserAgent
 
 PRODUCT = "fleet/test"
@@ -67,7 +71,8 @@ def website(name: str, **spec: Any) -> Object:
 class SmallFleet:
     """members: running workers by name. `stop` ends everything."""
 
-    controller: Controller
+    make_controller: Callable[[str], Controller]
+    """By member name, so that a reconcile knows on which member it runs."""
     shards: int = 4
     settings: ShardSettings = field(default_factory=lambda: ShardSettings(gate=GateSettings()))
     server: ApiServer = field(
@@ -97,7 +102,7 @@ class SmallFleet:
         agent = str(UserAgent(PRODUCT, member=name, epoch="1", reason="coordinator"))
         self.coordinator = Coordinator(
             self._coordination(lambda: agent),
-            FleetLayout("web", identity_of([self.controller]), PartitionKey.UID, self.shards),
+            FleetLayout("web", identity_of([self.make_controller(name)]), PartitionKey.UID, self.shards),
             Incarnation(name, 1),
             lease_seconds=LEASE_SECONDS,
             renew_seconds=RENEW_SECONDS,
@@ -110,6 +115,7 @@ class SmallFleet:
     def join(self, name: str, *, reaped: bool = False) -> Worker:
         """Start a member; again under the same name after `crash`. reaped: its supervisor saw the old process die."""
         count = self._counts[name] = self._counts.get(name, 0) + 1
+        controller = self.make_controller(name)
         runtime = WorkerRuntime(
             transport=InProcessTransport(self.server, clock=loop_clock),
             clock=loop_clock,
@@ -122,7 +128,7 @@ class SmallFleet:
         )
 
         def make_shard(each: KeyRange) -> Shard:
-            return Shard(each, [self.controller], runtime, name)
+            return Shard(each, [controller], runtime, name)
 
         def user_agent() -> str:
             return str(UserAgent(PRODUCT, member=name, epoch=str(worker.member.epoch), reason="coordination"))
@@ -133,7 +139,7 @@ class SmallFleet:
                 name=name,
                 pod=name,
                 revision="",
-                identity=identity_of([self.controller]),
+                identity=identity_of([controller]),
                 partition_key=PartitionKey.UID,
                 lease_seconds=LEASE_SECONDS,
                 renew_seconds=RENEW_SECONDS,
@@ -167,11 +173,38 @@ class SmallFleet:
         await self._tasks.pop(name)
         del self.members[name]
 
+    async def crash(self, name: str) -> None:
+        """Ends without a release and without leaving, as a killed process does."""
+        task = self._tasks.pop(name)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self.members.pop(name, None)
+
+    def verdict(self) -> Verdict:
+        assert self.server.recorder is not None
+        return judge(self.server.recorder.entries)
+
+    def writes(self, resource: Resource, subresource: str = "", *, member: str = "") -> list[Entry]:
+        """Successful writes that the fleet made, oldest first."""
+        assert self.server.recorder is not None
+        return [
+            entry
+            for entry in self.server.recorder.entries
+            if entry.write
+            and entry.succeeded
+            and (entry.resource, entry.subresource) == (str(resource), subresource)
+            and (agent := UserAgent.parse(entry.user_agent)) is not None
+            and member in ("", agent.member)
+        ]
+
     async def stop(self) -> None:
         for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        ended = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self.server.close()
+        for result in ended:
+            if isinstance(result, Exception):
+                raise result
 
     def open_ranges(self) -> dict[KeyRange, str]:
         """Who reconciles what at this moment. Fails when two members do."""
@@ -189,4 +222,16 @@ class SmallFleet:
         )
 
 
-Scenario = Callable[[SmallFleet], Awaitable[None]]
+@contextlib.asynccontextmanager
+async def running(fleet: SmallFleet, *members: str) -> AsyncIterator[SmallFleet]:
+    """The fleet with its members, all ranges open; ends with the judge's word that nobody overlapped."""
+    await fleet.start(*members)
+    try:
+        await fleet.all_open()
+        yield fleet
+    finally:
+        await fleet.stop()
+    verdict = fleet.verdict()
+    assert (verdict.overlap_violations, verdict.writes_after_release, verdict.unattributed_writes) == (0, 0, 0), (
+        verdict.findings
+    )

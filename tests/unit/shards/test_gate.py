@@ -336,12 +336,13 @@ class TestMarks:
         assert mark_of("d", PAGES, "20", [*many, self.barrier(Phase.LANDED)]) is None
 
 
-class TestHandoverGate:
-    DIGESTS = {"pages": "d"}
+DIGESTS = {"pages": "d"}
 
+
+class TestHandoverGate:
     def gate(self, mark: ResourceMark | None, *, epoch: int = 4, expected: int = 4) -> HandoverGate:
         watermark = None if mark is None else Watermark(epoch, {"pages": mark})
-        return HandoverGate(watermark, expected, self.DIGESTS)
+        return HandoverGate(watermark, expected, DIGESTS)
 
     def test_it_opens_when_the_view_is_at_the_mark(self, cache: Cache) -> None:
         gate = self.gate(ResourceMark("d", "20"))

@@ -193,7 +193,7 @@ class Rig:
     async def until(self, condition: Callable[[], bool], seconds: float = 200.0) -> None:
         """Lets the loop run, virtual time included, until the condition holds."""
         async with asyncio.timeout(seconds):
-            while not condition():  # noqa: ASYNC110 - the condition may be about anything, so there is no event
+            while not condition():
                 await asyncio.sleep(0.01)
 
 

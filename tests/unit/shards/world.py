@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer, ServerSettings
 from shards.client import JSON, Client, Query
+from shards.clock import Clock
 from shards.controller import Controller
 from shards.errors import NotFound
 from shards.keyrange import WHOLE, KeyRange
@@ -130,7 +131,7 @@ class World:
 
     def __init__(self, settings: ShardSettings | None = None) -> None:
         loop = asyncio.get_running_loop()
-        self.clock = lambda: 1000.0 + loop.time()
+        self.clock: Clock = lambda: 1000.0 + loop.time()
         self.server = ApiServer(ServerSettings(bookmark_seconds=60.0), rng=random.Random(1), wall_seconds=self.clock)
         self.server.seed(CRDS, DEFINITION)
         self.transport = RecordingTransport(InProcessTransport(self.server, clock=self.clock))

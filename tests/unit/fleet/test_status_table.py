@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from fleet.coordination import Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.status_table import render
+from fleet.statusview import FleetStatus, Sight, fleet_status
+from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
+
+RANGES = ranges_from(equal_boundaries(4))
+MEMBER = MemberRecord("web-0", Incarnation("pod.1", 1), 3, 8.0, pod="web-0")
+MAP = ShardMap(5, 1, "web", "id", PartitionKey.UID, equal_boundaries(4), ("web-0",) * 4, opened=frozenset(RANGES))
+OWNED = {
+    each: ShardRecord(each, PartitionKey.UID, ShardStatus.ACTIVE, 7, Holder("web-0", 3), "web-0@3") for each in RANGES
+}
+FREE = {RANGES[3]: replace(OWNED[RANGES[3]], holder=None, holder_text="", released=7)}
+SIGHT = Sight("web", "default", MAP, {"web-0": MEMBER}, OWNED, None, renewed_ago={"web-0": 1.2})
+
+
+def text(status: FleetStatus, **options: int) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(render(status, **options))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_it_names_fleet_members_shards_and_owners() -> None:
+    shown = text(fleet_status(SIGHT))
+    assert "fleet web in default" in shown
+    assert "4 of 4 owned" in shown
+    assert "web-0@3" in shown
+    assert "~1 s ago" in shown
+    assert "c000-ffff" in shown
+
+
+def test_unowned_ranges_are_counted_and_explained() -> None:
+    shown = text(fleet_status(replace(SIGHT, shards={**OWNED, **FREE})))
+    assert "3 of 4 owned  1 unowned" in shown
+    assert "waits for web-0 to claim it" in shown
+
+
+def test_a_short_table_keeps_what_needs_attention() -> None:
+    shown = text(fleet_status(replace(SIGHT, shards={**OWNED, **FREE})), longest=1)
+    assert "c000-ffff" in shown
+    assert "0000-3fff" not in shown
+    assert "and 3 more" in shown
+
+
+def test_without_a_map_it_says_what_is_missing() -> None:
+    assert "no map yet" in text(fleet_status(replace(SIGHT, map=None)))
+
+
+@pytest.mark.parametrize(("revision", "shown"), [("", False), ("web-6b7", True)])
+def test_revisions_have_a_column_only_where_there_are_any(revision: str, shown: bool) -> None:
+    members = {"web-0": replace(MEMBER, revision=revision)}
+    assert ("revision" in text(fleet_status(replace(SIGHT, members=members)))) is shown
