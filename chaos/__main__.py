@@ -6,10 +6,11 @@ wrong in the command line or the experiment; 130 for Ctrl-C or SIGTERM, after th
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -70,8 +71,7 @@ def run(experiment: str, as_json: bool, log_file: Path | None) -> int:
         click.echo(text, err=as_json)
 
     say(loaded.title)
-    signal.signal(signal.SIGTERM, _interrupt)
-    with DevTarget(loaded.target, say=say, log_file=log_file) as target:
+    with _sigterm_as_ctrl_c(), DevTarget(loaded.target, say=say, log_file=log_file) as target:
         journal = Runner(
             loaded,
             target,
@@ -92,9 +92,18 @@ def _exit_code(journal: Journal) -> int:
     return 0 if journal.passed else EXIT_DEVIATED
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """SIGTERM is taken as Ctrl-C is: the rollbacks still run."""
-    raise KeyboardInterrupt
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """The rollbacks run after a SIGTERM too, and the fleet is ended."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ _NOTHING_LEFT = {"unowned": 0, "unsettled": 0}
 def kill_worker(target: Target, worker: int | None = None) -> dict[str, Any]:
     """SIGKILL to one worker: the one of that slot, or the one that owns most ranges.
 
-    The answer says how many objects were not settled right after it: 0 means that it died idle. Raises TargetFailed where it owns nothing.
+    The answer says how many objects were not settled right after it: 0 means that it died idle.
+    Raises TargetFailed where it owns nothing.
     """
     owned = owned_ranges(target.verdict(), target.kills)
     members = target.members()

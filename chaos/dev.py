@@ -5,6 +5,7 @@ Only loopback is talked to, in plain HTTP and by the standard library: the serve
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import shutil
@@ -16,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,6 +37,7 @@ from shards.clock import boot_seconds
 from shards.errors import ApiError, Unreachable
 from shards.objects import Object
 
+_CREATORS = 8
 _LOOK_SECONDS = 0.1
 _REQUEST_SECONDS = 20.0
 _END_SECONDS = 20.0
@@ -133,10 +136,15 @@ class DevTarget:
         return max(len(objects), self._expected) - settled
 
     def add_objects(self, count: int) -> None:
-        for obj in self._demo.objects(self._expected + count)[self._expected :]:
-            namespace = obj["metadata"].get("namespace", "")
-            self._request("POST", self._primary.path(namespace), obj)
-            self._expected += 1
+        new = self._demo.objects(self._expected + count)[self._expected :]
+        self._expected += count
+        # Several at once, so that they come faster than the fleet is done with them.
+        with ThreadPoolExecutor(_CREATORS) as pool:
+            for _ in pool.map(self._create, new):
+                pass
+
+    def _create(self, obj: Object) -> None:
+        self._request("POST", self._primary.path(obj["metadata"].get("namespace", "")), obj)
 
     # Beginning and end
 
@@ -191,15 +199,16 @@ class DevTarget:
 
     def _end(self) -> None:
         process = self._process
-        if process is not None and process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                # Its parts ask the kernel to die with it.
-                process.kill()
+        try:
+            if process is not None and process.poll() is None:
+                process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_END_SECONDS)
+        finally:  # a second Ctrl-C comes through here too
+            if process is not None and process.poll() is None:
+                process.kill()  # its parts ask the kernel to die with it
                 process.wait()
-        shutil.rmtree(self._directory, ignore_errors=True)
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def _serving(self) -> DevState:
         if self._state is None:

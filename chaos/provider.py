@@ -83,11 +83,16 @@ def _parameters(
 
 def _check_arguments(arguments: Collection[str], parameters: Mapping[str, inspect.Parameter], fields: Fields) -> None:
     path = fields.at("arguments")
-    names = [name for name in parameters if name != TARGET]
+    named = {
+        name: parameter
+        for name, parameter in parameters.items()
+        if name != TARGET and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    }
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in arguments:
-        if name not in names:
-            hint = suggestion(name, names, "it takes") or "; it takes none"
+        if name == TARGET or (name not in named and not takes_any):
+            hint = suggestion(name, list(named), "it takes") or "; it takes none"
             raise ConfigError(f"{path}.{name}", f"the function has no such argument{hint}")
-    for name in names:
-        if parameters[name].default is inspect.Parameter.empty and name not in arguments:
+    for name, parameter in named.items():
+        if parameter.default is inspect.Parameter.empty and name not in arguments:
             raise ConfigError(f"{path}.{name}", "the function needs this argument")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fleet.coordination import (
@@ -58,7 +58,7 @@ class Candidate:
         renew_seconds: float,
         reaped_predecessor: bool,
         known_epoch: Callable[[], int],
-        confirmed: Callable[[], Awaitable[bool]],
+        confirmed: Callable[[], bool],
         on_elected: Callable[[], None],
         clock: Clock,
         rng: random.Random,
@@ -143,7 +143,7 @@ class Candidate:
         return self.renew_seconds
 
     async def _renew(self, office: Office) -> float:
-        if not await self._confirmed():
+        if not self._confirmed():
             return self.renew_seconds / 4
         sent_at = self._clock()
         record = await self.coordination.write_coordinator(

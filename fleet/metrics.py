@@ -16,6 +16,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from fleet.telemetry import Telemetry
+
 _RENEW_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _UNOWNED_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, 8.0, 16.0)
 _SUMMED = frozenset({"counter", "histogram", "summary"})
@@ -27,7 +29,7 @@ def new_registry() -> CollectorRegistry:
     return CollectorRegistry()
 
 
-class FleetMetrics:
+class FleetMetrics(Telemetry):
     """What a worker or an agent measures about the fleet. Labels are bounded: no keys, no pids, no epochs."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -81,6 +83,23 @@ class FleetMetrics:
         self.log_lines_dropped = Counter(
             "shardfleet_log_lines_dropped_total", "Log lines that found the queue full.", registry=registry
         )
+
+    def renewed(self, seconds: float) -> None:
+        self.lease_renew_seconds.observe(seconds)
+
+    def renewal_failed(self) -> None:
+        self.lease_renew_failures.inc()
+
+    def handover_step(self, step: str) -> None:
+        self.handovers.labels(step).inc()
+
+    def taken_over(self, cause: str) -> None:
+        self.takeovers.labels(cause).inc()
+
+    def blocked(self, times: int, seconds: float) -> None:
+        """The event loop stood still so often and so long since the last call."""
+        self.loop_blocks.inc(times)
+        self.loop_blocked_seconds.inc(seconds)
 
 
 class Family(msgspec.Struct, frozen=True, array_like=True):

@@ -25,6 +25,7 @@ from fleet.coordination import (
 from fleet.exitcodes import EX_DEADLINE
 from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, released, still_mine
 from fleet.owned_shard import OwnedShard, shard_load
+from fleet.telemetry import Telemetry
 from shards.clock import Clock
 from shards.errors import NotOwner, Undrained
 from shards.keyrange import KeyRange
@@ -58,6 +59,7 @@ class RunnerContext:
     rng: random.Random
     die: Callable[[int], Any]
     wake: Callable[[], None]
+    telemetry: Telemetry
 
 
 class RangeRunner:
@@ -73,7 +75,6 @@ class RangeRunner:
         self.local = LocalShard(each)
         self.shard: OwnedShard | None = None
         self.tenure: Tenure | None = None
-        self.takeovers = 0
         self._watermark: Watermark | None = None
         self._task: asyncio.Task[None] | None = None
         self._views: set[asyncio.Task[None]] = set()
@@ -181,12 +182,13 @@ class RangeRunner:
     async def _claim(self, record: ShardRecord, me: Holder) -> None:
         stored = await self._write(claimed(record, me), me)
         if record.holder is not None:
-            self.takeovers += 1
+            self.context.telemetry.taken_over("restart" if record.holder.member == me.member else "fence")
         local = self.local
         local.phase, local.epoch, local.uid = Phase.OWNED, stored.epoch, stored.uid
         until = partial(self.context.deadline, me.epoch)
         self.tenure = Tenure(me.member, me.epoch, self.range, stored.epoch, until=until)
         watermark = record.watermark if record.holder is None else None
+        self.context.telemetry.handover_step("claimed")
         log.info("claimed %s at epoch %d%s", self.range.short, stored.epoch, ", with a watermark" if watermark else "")
         self._in_background(self._activate(self.tenure, watermark, record.epoch, tuple(self._views)))
 
@@ -197,6 +199,7 @@ class RangeRunner:
 
     async def _announce(self, record: ShardRecord, me: Holder) -> None:
         await self._write(replace(record, standby=Standby(me, record.epoch)), me)
+        self.context.telemetry.handover_step("standby")
 
     async def _write(self, new: ShardRecord, me: Holder) -> ShardRecord:
         """Over the version that the record carries, and only while this incarnation may act."""
@@ -218,11 +221,13 @@ class RangeRunner:
         self.end_tenure()
         self._watermark = watermark if was_open else None
         self.local.phase = Phase.DRAINED
+        self.context.telemetry.handover_step("drained")
 
     async def _release(self, record: ShardRecord, me: Holder) -> None:
         if not still_mine(self.local, record, me):
             return
         await self._write(released(record, self._watermark), me)
+        self.context.telemetry.handover_step("released")
         log.info("released %s at epoch %d", self.range.short, record.epoch)
         self.local = LocalShard(self.range)
         await self._reset()

@@ -12,7 +12,6 @@ import signal
 from collections.abc import Awaitable, Callable
 
 import uvloop
-from shards.shard import Shard, WorkerRuntime
 
 from fleet import __version__
 from fleet.agent import AgentServer
@@ -34,6 +33,7 @@ from shards.keyrange import KeyRange
 from shards.kube import KubeTransport, connect
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
+from shards.shard import Shard, WorkerRuntime
 from shards.source import probe_server_side_sharding
 from shards.useragent import UserAgent
 
@@ -88,7 +88,7 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     registry = new_registry()
     metrics = FleetMetrics(registry)
     shard_metrics = ShardMetrics(registry)
-    worker = await _make_worker(start, plan, transport, shard_metrics)
+    worker = await _make_worker(start, plan, transport, metrics, shard_metrics)
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -97,7 +97,7 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     )
 
     def metrics_now() -> bytes:
-        _measure(worker, metrics)
+        _measure(worker, watchdog, metrics)
         return snapshot(registry)
 
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
@@ -112,7 +112,11 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
 
 
 async def _make_worker(
-    start: ChildStart, plan: RunPlan, transport: KubeTransport, shard_metrics: ShardMetrics
+    start: ChildStart,
+    plan: RunPlan,
+    transport: KubeTransport,
+    metrics: FleetMetrics,
+    shard_metrics: ShardMetrics,
 ) -> Worker:
     config = plan.config
     name = member_name(plan, start.slot)
@@ -156,6 +160,7 @@ async def _make_worker(
         Incarnation(start.supervisor_id, start.count),
         make_shard,
         reaped_predecessor=start.reaped_predecessor,
+        telemetry=metrics,
     )
     return worker
 
@@ -177,8 +182,9 @@ async def _server_filters(transport: KubeTransport, plan: RunPlan) -> bool:
     return False
 
 
-def _measure(worker: Worker, metrics: FleetMetrics) -> None:
-    """Gauges are set when they are asked for."""
+def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
+    """Gauges are set, and the watchdog's counts taken over, when they are asked for."""
+    metrics.blocked(*watchdog.take_blocks())
     metrics.member_epoch.set(worker.member.epoch)
     metrics.shards_owned.set(sum(1 for runner in worker.runners.values() if runner.holding))
     if worker.has_view and worker.view.map is not None:

@@ -75,7 +75,8 @@ def judge(now: float, last_beat: float, last_look: float, deadline: float, setti
 class Watchdog:
     """Start it on the loop, after the fork.
 
-    blocks, blocked_seconds: how often and how long the loop stood still for `warn_seconds` or more, for metrics.
+    blocks, blocked_seconds: how often and how long the loop stood still for `warn_seconds` or more since the last
+    `take_blocks`.
     """
 
     def __init__(
@@ -116,6 +117,12 @@ class Watchdog:
             self._timer.cancel()
         if self._heartbeat is not None:
             self._heartbeat.beat(self._clock(), math.inf)
+
+    def take_blocks(self) -> tuple[int, float]:
+        """How often and how long the loop stood still since the last call; call it from the loop."""
+        taken = self.blocks, self.blocked_seconds
+        self.blocks, self.blocked_seconds = 0, 0.0
+        return taken
 
     @property
     def beat_age_seconds(self) -> float:

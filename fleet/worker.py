@@ -14,12 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fleet.confirmation import keep_confirmed
 from fleet.coordination import PROTOCOL_VERSION, Coordination, CoordinationView, Incarnation, MemberRecord
 from fleet.handover import Phase, Seen
+from fleet.health import unready_reason
 from fleet.member import Member, Report
 from fleet.membership import highest_named_epoch
 from fleet.owned_shard import OwnedShard
 from fleet.range_runner import RangeRunner, RunnerContext
+from fleet.telemetry import Telemetry
 from shards.clock import Clock, boot_seconds
 from shards.errors import ConfigError
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
@@ -65,8 +68,10 @@ class Worker:
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
         die: Callable[[int], Any] = os._exit,
+        telemetry: Telemetry | None = None,
     ) -> None:
         rng = rng or random.Random()
+        telemetry = telemetry or Telemetry()
         self.coordination = coordination
         self.settings = settings
         self.clock = clock
@@ -90,6 +95,7 @@ class Worker:
             reaped_predecessor=reaped_predecessor,
             report=self._report,
             on_change=self._wake.set,
+            telemetry=telemetry,
             clock=clock,
             rng=rng,
         )
@@ -103,6 +109,7 @@ class Worker:
             rng=rng,
             die=die,
             wake=self._wake.set,
+            telemetry=telemetry,
         )
 
     @property
@@ -114,19 +121,21 @@ class Worker:
     def has_view(self) -> bool:
         return self._view is not None
 
-    @property
-    def ready(self) -> bool:
-        """A member, on a view that was confirmed within a lease."""
-        if self._view is None or self.clock() >= self.member.until():
-            return False
-        return self.clock() - self._view.confirmed_at <= self.settings.lease_seconds
-
     def status(self) -> dict[str, Any]:
-        """For the agent and `fleet status`: JSON-able."""
+        """For the agent: JSON-able. ready: a member, on a view that was confirmed within a lease; reason: why not."""
+        reason = "no view of map and shard Leases yet"
+        if self._view is not None:
+            reason = unready_reason(
+                self.clock(),
+                held_until=self.member.until(),
+                view_confirmed_at=self._view.confirmed_at,
+                lease_seconds=self.settings.lease_seconds,
+            )
         return {
             "member": self.settings.name,
             "epoch": self.member.epoch,
-            "ready": self.ready,
+            "ready": not reason,
+            "reason": reason,
             "leaving": self._leaving_since is not None,
             "shards": {
                 str(each): runner.status()
@@ -175,6 +184,9 @@ class Worker:
     async def _serve(self, stop: asyncio.Event, following: asyncio.Task[None]) -> bool:
         """As long as this membership lasts. True when everything was handed over after `stop`."""
         renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
+        confirming = asyncio.create_task(
+            keep_confirmed(self.view, self.settings.lease_seconds, self.clock), name="worker confirmation"
+        )
         setbacks = self.view.history_went_back
         try:
             while self.member.holder is not None:
@@ -193,12 +205,13 @@ class Worker:
                     self.member.lose("the server's history went back (R14)")
                 elif self._outlived():
                     self.member.lose("the map or a shard record knows a later epoch of it")
-                for task in (renewing, following):
+                for task in (renewing, following, confirming):
                     if task.done():
                         task.result()
         finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
+            for task in (renewing, confirming):
+                task.cancel()
+            await asyncio.gather(renewing, confirming, return_exceptions=True)
         await self._drop_all("the membership ended")
         return False
 

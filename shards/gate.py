@@ -24,7 +24,7 @@ Views = Mapping[Resource, StoreReader]
 FIRST_PROBE_SECONDS = 0.1
 LONGEST_PROBE_SECONDS = 5.0
 TICK_SECONDS = 0.001
-"""A look this much too early counts as due: sums of floating-point seconds would otherwise ask for a look in 1e-13 s."""
+"""A look this much too early counts as due: sums of floating-point seconds would ask for a look in 1e-13 s."""
 
 MAX_UNSEEN = 100
 """More unseen writes of one resource than this, and the watermark carries no mark for it: a list is cheaper."""

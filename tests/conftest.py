@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ import pytest
 if TYPE_CHECKING:
     from tests.cluster.plane import ControlPlane
     from tests.embedded import EmbeddedServer
+
+asyncio.set_event_loop(None)
+"""looptime asks the policy for a loop in tests that have none; told that there is none, it makes none to leak."""
 
 REAL = frozenset({"real_cluster", "real_cluster_unsharded", "cluster_binary"})
 """Fixtures that need the binary of the test cluster."""

@@ -9,9 +9,9 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from fleet.devcluster.deletion import FOREGROUND, ORPHAN, DeleteOptions
 from fleet.devcluster.resources import NAMESPACES
 from fleet.devcluster.storage import Commit, Stored, Table
-from fleet.devcluster.writes import FOREGROUND, ORPHAN, DeleteOptions
 from shards.objects import Object, Resource
 
 if TYPE_CHECKING:

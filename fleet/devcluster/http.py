@@ -9,8 +9,11 @@ import ipaddress
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
 
+from fleet.devcluster import statuses
 from fleet.devcluster.control import Control
 from fleet.devcluster.faults import AckLost
 from fleet.devcluster.server import Answer, ApiServer
@@ -59,7 +62,7 @@ async def serve(server: ApiServer, host: str = "127.0.0.1", port: int = 0) -> Ht
             return await _control(control, request)
         return await _respond(server, request)
 
-    door = web.Server(handler, handler_cancellation=True, access_log=None)
+    door = web.Server(handler, request_factory=_request, handler_cancellation=True, access_log=None)
     runner = web.ServerRunner(door, shutdown_timeout=1.0)
     await runner.setup()
     site = web.TCPSite(runner, host, port)
@@ -75,10 +78,23 @@ async def serve(server: ApiServer, host: str = "127.0.0.1", port: int = 0) -> Ht
     return HttpDoor(server, host, bound, control, runner, garbage)
 
 
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: web.RequestHandler,
+    writer: AbstractStreamWriter,
+    task: asyncio.Task[None],
+) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_BODY_LIMIT)
+
+
 async def _respond(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
-    body = await request.read() if request.can_read_body else None
-    if body is not None and len(body) > _BODY_LIMIT:
-        return web.Response(status=413, text=f"limit is {_BODY_LIMIT}")
+    try:
+        body = await request.read() if request.can_read_body else None
+    except web.HTTPRequestEntityTooLarge:
+        refused = statuses.too_big(_BODY_LIMIT)
+        return _send(Answer(refused.code, refused.body()))
     headers = {
         "user-agent": request.headers.get("User-Agent", ""),
         "content-type": request.headers.get("Content-Type", ""),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
 from shards.objects import Resource
@@ -102,3 +104,28 @@ class Request:
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
         return kinds.get(self.method, "ListOptions")
+
+
+def verb_of(request: Request, target: Target) -> str:
+    """As in an audit log."""
+    if request.method == "GET":
+        return "watch" if request.flag("watch") else "get" if target.name else "list"
+    if request.method == "DELETE":
+        return "delete" if target.name else "deletecollection"
+    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(request.method, request.method.lower())
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _WithName(msgspec.Struct):
+    metadata: _Named
+
+
+def name_in(body: bytes | None) -> str:
+    """Name of the object that a failed create wanted."""
+    try:
+        return msgspec.json.decode(body or b"", type=_WithName).metadata.name
+    except msgspec.DecodeError:
+        return ""

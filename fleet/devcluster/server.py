@@ -12,19 +12,20 @@ import msgspec
 
 from fleet.devcluster import patches, statuses
 from fleet.devcluster.crds import defined_types
+from fleet.devcluster.deletion import delete_options
 from fleet.devcluster.discovery import discovery_answer
 from fleet.devcluster.faults import AckLost, Faults
 from fleet.devcluster.garbage import Garbage
 from fleet.devcluster.listoptions import check_list_options, filter_of, version_of
 from fleet.devcluster.lists import encoded_list, list_answer
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requests import Query, Request, Target
+from fleet.devcluster.requests import Query, Request, Target, name_in, verb_of
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Registry, ResourceType
 from fleet.devcluster.storage import Storage, Stored, Table, object_key
 from fleet.devcluster.strategy import read_body
 from fleet.devcluster.watches import WatchStream
 from fleet.devcluster.watching import Watching
-from fleet.devcluster.writes import DeleteOptions, Outcome, Writer, read_delete_options
+from fleet.devcluster.writes import Outcome, Writer
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
 
@@ -234,7 +235,7 @@ class ApiServer:
         return self._written("patch", request, target, table, outcome)
 
     def _delete(self, request: Request, target: Target, table: Table) -> Answer:
-        options, dry_run = _delete_options(request)
+        options, dry_run = delete_options(request)
         outcome = self.writer.delete(table, target.namespace, target.name, options, dry_run=dry_run)
         if not dry_run:
             self._record("delete", request, target, 200, outcome.stored, removed=outcome.removed)
@@ -244,7 +245,7 @@ class ApiServer:
         return Answer(200, _deleted_status(table.kind, outcome.stored))
 
     def _delete_collection(self, request: Request, target: Target, table: Table) -> Answer:
-        options, dry_run = _delete_options(request)
+        options, dry_run = delete_options(request)
         wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
         chosen = [each for each in table.scan(wanted.prefix) if wanted.admits(each)]
         version = self.storage.version
@@ -321,9 +322,9 @@ class ApiServer:
         target = Target.parse(request.path)
         if self.recorder is None or target is None:
             return
-        verb = _verb(request, target)
+        verb = verb_of(request, target)
         if verb == "create" and not target.name:
-            name = _name_in(request.body)
+            name = name_in(request.body)
             target = Target(target.resource, target.namespace, name, target.subresource)
         self._record(verb, request, target, error.code, None)
 
@@ -339,40 +340,6 @@ class ApiServer:
         outcome = self.writer.create(table, parsed["metadata"].get("namespace", ""), parsed)
         self._follow_definition(kind, outcome)
         return outcome.stored.decode()
-
-
-def _verb(request: Request, target: Target) -> str:
-    if request.method == "GET":
-        return "watch" if request.flag("watch") else "get" if target.name else "list"
-    if request.method == "DELETE":
-        return "delete" if target.name else "deletecollection"
-    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(request.method, request.method.lower())
-
-
-class _Named(msgspec.Struct):
-    name: str = ""
-
-
-class _WithName(msgspec.Struct):
-    metadata: _Named
-
-
-def _name_in(body: bytes | None) -> str:
-    """Name of the object that a failed create wanted."""
-    try:
-        return msgspec.json.decode(body or b"", type=_WithName).metadata.name
-    except msgspec.DecodeError:
-        return ""
-
-
-def _delete_options(request: Request) -> tuple[DeleteOptions, bool]:
-    options = read_delete_options(request.body)
-    policy = request.option("propagationPolicy")
-    if policy and options.propagation_policy is None:
-        options.propagation_policy = policy
-    if request.option("gracePeriodSeconds") and options.grace_period_seconds is None:
-        options.grace_period_seconds = request.number("gracePeriodSeconds")
-    return options, request.dry_run or options.dry_run == ["All"]
 
 
 def _deleted_status(kind: ResourceType, stored: Stored) -> bytes:

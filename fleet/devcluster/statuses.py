@@ -191,6 +191,12 @@ def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
     return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_together(causes)}', details=details)
 
 
+def too_big(limit: int) -> StatusError:
+    """413. limit: bytes."""
+    message = f"Request entity too large: limit is {limit}"
+    return StatusError(413, "RequestEntityTooLarge", message)
+
+
 def bad_shard_selector(why: str) -> StatusError:
     """500 without a reason: the real server lets a plain Go error through here."""
     return StatusError(500, "", f"invalid shard selector: {why}")

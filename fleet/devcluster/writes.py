@@ -12,35 +12,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.deletion import DeleteOptions, check_preconditions, finalizers_after, grace_seconds
 from fleet.devcluster.resources import NAMESPACES, ResourceType
 from fleet.devcluster.storage import Storage, Stored, Table, encode, object_key
 from fleet.devcluster.strategy import check_namespace, patched_body, prepare_create, prepare_update
 from shards.objects import Object
 
-ORPHAN = "orphan"
-FOREGROUND = "foregroundDeletion"
-
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_PREFIX_LIMIT = 58
-
-
-class _Preconditions(msgspec.Struct, rename="camel"):
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class DeleteOptions(msgspec.Struct, rename="camel"):
-    """Body of a DELETE."""
-
-    preconditions: _Preconditions | None = None
-    propagation_policy: str | None = None
-    orphan_dependents: bool | None = None
-    grace_period_seconds: int | None = None
-    dry_run: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +111,19 @@ class Writer:
         stored = table.objects.get(object_key(namespace, name))
         if stored is None:
             raise statuses.not_found(kind, name)
-        _check_preconditions(kind, stored, options.preconditions)
+        check_preconditions(kind, stored, options.preconditions)
         body = stored.decode()
         metadata = body["metadata"]
         if kind.resource.plural == "pods" and metadata.get("deletionGracePeriodSeconds"):
             if options.grace_period_seconds is None or options.grace_period_seconds > 0:
                 return Outcome(stored)
             metadata["deletionGracePeriodSeconds"] = 0
-        finalizers = _finalizers(metadata, options)
+        finalizers = finalizers_after(metadata, options)
         if finalizers:
             metadata["finalizers"] = finalizers
         else:
             metadata.pop("finalizers", None)
-        grace = _grace_seconds(kind, body, options)
+        grace = grace_seconds(kind, body, options)
         holding = bool(finalizers) or grace > 0 or kind.resource == NAMESPACES.resource
         if holding or kind.resource.plural == "pods":
             self._mark_deleted(kind, body, grace)
@@ -247,56 +228,3 @@ def _uid_conflict(kind: ResourceType, key: str, name: str, wanted: str, found: s
         f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
     )
     return statuses.conflict(kind, name, why)
-
-
-def _check_preconditions(kind: ResourceType, stored: Stored, wanted: _Preconditions | None) -> None:
-    if wanted is None:
-        return
-    meta = stored.meta
-    if wanted.uid is not None and wanted.uid != meta.uid:
-        why = (
-            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta.uid}). "
-            "The object might have been deleted and then recreated"
-        )
-        raise statuses.conflict(kind, meta.name, why, by_kind=True)
-    if wanted.resource_version is not None and wanted.resource_version != meta.resource_version:
-        why = (
-            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
-            f"in record ({meta.resource_version}). The object might have been modified"
-        )
-        raise statuses.conflict(kind, meta.name, why, by_kind=True)
-
-
-def _finalizers(metadata: Object, options: DeleteOptions) -> list[str]:
-    """Finalizers of a deleted object, with those of the propagation policy."""
-    present: list[str] = metadata.get("finalizers", [])
-    policy = options.propagation_policy
-    if options.orphan_dependents is not None:
-        orphan, foreground = options.orphan_dependents, False
-    elif policy is not None:
-        orphan, foreground = policy == "Orphan", policy == "Foreground"
-    else:
-        orphan, foreground = ORPHAN in present, FOREGROUND in present
-    kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
-    return kept + [ORPHAN] * orphan + [FOREGROUND] * foreground
-
-
-def _grace_seconds(kind: ResourceType, body: Object, options: DeleteOptions) -> int:
-    """Only a pod that has a node and still runs is given time."""
-    spec, status = body.get("spec") or {}, body.get("status") or {}
-    if kind.resource.plural != "pods" or not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
-        return 0
-    wanted = options.grace_period_seconds
-    if wanted is None:
-        wanted = int(spec.get("terminationGracePeriodSeconds", 30))
-    return max(wanted, 0)
-
-
-def read_delete_options(raw: bytes | None) -> DeleteOptions:
-    """Raises StatusError 400."""
-    if not raw:
-        return DeleteOptions()
-    try:
-        return msgspec.json.decode(raw, type=DeleteOptions)
-    except msgspec.DecodeError as error:
-        raise statuses.bad_request(f"unable to decode DeleteOptions: {error}") from None

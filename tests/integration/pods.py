@@ -23,13 +23,12 @@ END_SECONDS = 30.0
 
 
 def fleet_config(directory: Path, **changes: object) -> Path:
-    """A config file that suits a test: quick leases, moves at once, no fixed ports."""
+    """A config file that suits a test: the defaults, but moves at once and no fixed port."""
     config = {
         "fleet": "web",
         "controller": f"{WEBSITES_FILE}:websites",
         "shards": {"count": 16},
         "workers": {"perPod": 2},
-        "coordination": {"leaseSeconds": 4.0},
         "rebalance": {"churnPerRound": 1.0, "cooldownSeconds": 1.0},
         "agent": {"metricsPort": 0, "address": "127.0.0.1"},
     } | changes

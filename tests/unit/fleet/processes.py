@@ -61,7 +61,7 @@ class Forked:
     def output_until(self, wanted: Callable[[str], bool]) -> str:
         """Everything written so far, as soon as `wanted` says so; at the end of file whatever there is."""
         end = time.monotonic() + PATIENCE_SECONDS
-        while not wanted(self._seen.decode(errors="replace")):
+        while wanted is _never or not wanted(self._seen.decode(errors="replace")):
             if not select.select([self._reader], [], [], max(0.0, end - time.monotonic()))[0]:
                 pytest.fail(f"not seen in time; the output was:\n{self._seen.decode(errors='replace')}")
             chunk = os.read(self._reader, 65536)
@@ -72,7 +72,7 @@ class Forked:
 
     def output(self) -> str:
         """Everything up to the end of file: until every process that shares the pipe has ended."""
-        return self.output_until(lambda _: False)
+        return self.output_until(_never)
 
     def exit_code(self) -> int:
         """Reads to the end first, so that no child waits for a full pipe."""
@@ -81,6 +81,10 @@ class Forked:
             until(lambda: os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, output)
             _, self._status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(self._status)
+
+
+def _never(_: str) -> bool:
+    return False
 
 
 def until(condition: Callable[[], bool], explanation: object = "") -> None:

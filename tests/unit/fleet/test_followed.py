@@ -78,6 +78,21 @@ def test_a_list_that_is_older_than_the_watch_changes_nothing() -> None:
     assert followed.complete == "9"
 
 
+def test_a_list_that_was_late_does_not_take_an_own_write_back() -> None:
+    followed: Followed[Note] = Followed()
+    followed.noted("a", Note("12"))
+    followed.noted("b", Note("13"))
+    assert followed.listed({"a": Note("9")}, "10") == []
+    assert shown(followed, "a", "b") == ["12", "13"]
+
+
+def test_a_watch_may_delete_an_own_write_before_it_says_how_far_it_is() -> None:
+    followed: Followed[Note] = Followed()
+    followed.noted("a", Note("9"))
+    assert followed.watched("a", None, "12") == [Note("9")]
+    assert followed.progressed("12", lambda name: False) == []
+
+
 def test_a_deleted_record_does_not_come_back_by_a_late_read() -> None:
     followed: Followed[Note] = Followed()
     followed.watched("a", Note("5"), "5")
@@ -115,8 +130,8 @@ def at_version(history: History, version: int) -> dict[str, Note]:
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), min_size=1, max_size=12),
-    st.lists(st.tuples(st.sampled_from(["watch", "list", "note"]), st.integers(1, 12)), max_size=20),
+    st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), min_size=6, max_size=12),
+    st.lists(st.tuples(st.sampled_from(["watch", "list", "note"]), st.integers(1, 12)), min_size=6, max_size=20),
 )
 def test_whatever_comes_in_whatever_order_no_record_goes_back_and_the_watch_settles_it(
     history: History, deliveries: list[tuple[str, int]]

@@ -15,6 +15,7 @@ from fleet.devcluster.server import ApiServer, ServerSettings
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.kubernetes_view import KubernetesView
 from fleet.object_names import LEASES
+from shards.client import JSON, Query
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.records import FLEET, member, shard, shard_map
 
@@ -30,10 +31,12 @@ def server(**settings: object) -> ApiServer:
     )
 
 
-def client(api_server: ApiServer, agent: str = "fleet/0 m=reader") -> KubernetesCoordination:
+def client(
+    api_server: ApiServer, agent: str = "fleet/0 m=reader", transport: InProcessTransport | None = None
+) -> KubernetesCoordination:
     loop = asyncio.get_running_loop()
     return KubernetesCoordination(
-        InProcessTransport(api_server, clock=loop.time),
+        transport or InProcessTransport(api_server, clock=loop.time),
         fleet=FLEET,
         namespace="default",
         user_agent=lambda: agent,
@@ -139,12 +142,85 @@ async def test_a_watch_that_is_refused_confirms_nothing_although_lists_are_answe
         assert view.confirmed_at == confirmed_at
 
 
+class Switching(InProcessTransport):
+    """Talks to whichever server it is told to. late: seconds by which the next answers to lists are held back."""
+
+    def __init__(self, api_server: ApiServer) -> None:
+        super().__init__(api_server, clock=asyncio.get_running_loop().time)
+        self.late: list[float] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        user_agent: str = "",
+        timeout_seconds: float = 30.0,
+        not_after: float | None = None,
+    ) -> bytes:
+        answer = await super().request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            user_agent=user_agent,
+            timeout_seconds=timeout_seconds,
+            not_after=not_after,
+        )
+        if method == "GET" and path == PATH and self.late:
+            await asyncio.sleep(self.late.pop())
+        return answer
+
+
+@pytest.mark.looptime
+async def test_a_list_whose_answer_was_late_is_no_restore() -> None:
+    api_server = server()
+    transport = Switching(api_server)
+    coordination = client(api_server, transport=transport)
+    async with following(coordination) as view:
+        transport.late = [5.0]
+        confirming = asyncio.create_task(view.confirm())
+        await asyncio.sleep(1)
+        new = await client(api_server).write_shard(shard(LOW), "")
+        await until(view, lambda: view.shards == {LOW: new})
+        await confirming
+        assert transport.late == []
+        assert view.history_went_back == 0
+        assert view.shards == {LOW: new}
+
+
+@pytest.mark.looptime
+async def test_a_list_of_the_old_history_that_arrives_after_the_restore_is_not_listened_to() -> None:
+    old, restored = server(), server()
+    transport = Switching(old)
+    coordination = client(old, transport=transport)
+    for name in map(str, range(30)):
+        await coordination.write_member(member(f"web-0-{name}"), "")
+    async with following(coordination) as view:
+        hold = old.faults.delay_watch(lambda agent, resource: True)
+        await client(old).write_shard(shard(LOW), "")
+        transport.late = [5.0]
+        view._links[1]._informer.relist()
+        await asyncio.sleep(1)
+        transport.server = restored
+        await view.confirm()
+        assert view.history_went_back > 0
+        await asyncio.sleep(30)
+        hold.release()
+        assert view.shards == {}
+        kept = await client(restored).write_shard(shard(HIGH), "")
+        await until(view, lambda: view.shards == {HIGH: kept})
+
+
 @pytest.mark.looptime
 async def test_a_restore_is_found_by_a_confirmation_and_the_view_follows_the_new_history() -> None:
     old, restored = server(), server()
-    transport = InProcessTransport(old, clock=asyncio.get_running_loop().time)
-    coordination = client(old)
-    coordination._api.transport = transport
+    transport = Switching(old)
+    coordination = client(old, transport=transport)
     for epoch in range(5, 30):
         low = await coordination.read_shard(LOW)
         await coordination.write_shard(replace(low or shard(LOW), epoch=epoch), low.version if low else "")
@@ -167,9 +243,8 @@ async def test_a_restore_is_found_by_a_confirmation_and_the_view_follows_the_new
 @pytest.mark.looptime
 async def test_a_restore_is_found_by_a_watch_that_breaks() -> None:
     old, restored = server(), server()
-    transport = InProcessTransport(old, clock=asyncio.get_running_loop().time)
-    coordination = client(old)
-    coordination._api.transport = transport
+    transport = Switching(old)
+    coordination = client(old, transport=transport)
     for name in map(str, range(30)):
         await coordination.write_member(member(f"web-0-{name}"), "")
     alive = await client(restored).write_member(member(), "")

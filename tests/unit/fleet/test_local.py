@@ -166,6 +166,17 @@ async def test_a_lagging_view_shows_changes_in_order_and_late() -> None:
 
 
 @pytest.mark.looptime
+async def test_a_view_that_is_held_shows_nothing_when_its_lag_is_over() -> None:
+    coordination = LocalCoordination(faults=Faults(lag_seconds=2.0))
+    view = coordination.watch(members=False)
+    coordination.faults.held = True
+    await asyncio.sleep(3.0)
+    assert not view.synced
+    coordination.release()
+    assert view.synced
+
+
+@pytest.mark.looptime
 async def test_a_view_that_is_opened_under_lag_is_synced_late() -> None:
     coordination = LocalCoordination(faults=Faults(lag_seconds=2.0))
     view = coordination.watch(members=False)

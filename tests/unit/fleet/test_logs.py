@@ -168,8 +168,11 @@ def test_the_relay_gives_back_every_descriptor() -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def _pod(relay: LogRelay, kill_now: int, workers: dict[str, Callable[[], None]], killed: str) -> int:
-    """A parent that forks an agent and workers, kills one of the workers, and waits for the others."""
+def _pod(relay: LogRelay, workers: dict[str, Callable[[], None]], *, victim: str, kill_now: int, killed: int) -> int:
+    """A parent that forks an agent and workers and waits for them.
+
+    After a byte from `kill_now` it kills and reaps the victim, and says so with a byte to `killed`.
+    """
 
     def child(main: Callable[[], None]) -> int:
         if (pid := os.fork()) == 0:
@@ -197,7 +200,10 @@ def _pod(relay: LogRelay, kill_now: int, workers: dict[str, Callable[[], None]],
 
         pids[name] = child(worker)
     os.read(kill_now, 1)
-    os.kill(pids[killed], signal.SIGKILL)
+    os.kill(pids[victim], signal.SIGKILL)
+    os.waitpid(pids.pop(victim), 0)
+    relay.worker_ended(victim)
+    os.write(killed, b".")
     for name, pid in pids.items():
         os.waitpid(pid, 0)
         relay.worker_ended(name)
@@ -207,9 +213,9 @@ def _pod(relay: LogRelay, kill_now: int, workers: dict[str, Callable[[], None]],
 
 
 def test_killing_one_worker_in_the_middle_of_a_line_does_not_stop_the_lines_of_another() -> None:
-    """The victim writes huge records without pause; the survivor ends cleanly afterwards and loses nothing."""
-    go_reader, go_writer = os.pipe()
-    done_reader, done_writer = os.pipe()
+    """The victim writes huge records without pause; the survivor logs before and after its death and loses nothing."""
+    kill_reader, kill_writer = os.pipe()
+    killed_reader, killed_writer = os.pipe()
 
     def victim() -> None:
         while True:
@@ -219,16 +225,16 @@ def test_killing_one_worker_in_the_middle_of_a_line_does_not_stop_the_lines_of_a
         for i in range(1000):
             log.info("survivor line %d.", i)
             if i == 500:
-                os.write(go_writer, b".")
-                os.read(done_reader, 1)
+                os.read(killed_reader, 1)
 
+    workers = {"victim": victim, "survivor": survivor}
     relay = LogRelay()
-    with Forked(lambda: _pod(relay, go_reader, {"victim": victim, "survivor": survivor}, "victim")) as pod:
-        pod.output_until(lambda text: "survivor line 400." in text and "victim vvv" in text)
-        os.write(done_writer, b".")
+    with Forked(lambda: _pod(relay, workers, victim="victim", kill_now=kill_reader, killed=killed_writer)) as pod:
+        pod.output_until(lambda text: "survivor line 500." in text and "victim vvv" in text)
+        os.write(kill_writer, b".")
         output = pod.output()
 
-    for fd in (go_reader, go_writer, done_reader, done_writer):
+    for fd in (kill_reader, kill_writer, killed_reader, killed_writer):
         os.close(fd)
     assert re.findall(r"INFO    survivor test: survivor line (\d+)\.\n", output) == [str(i) for i in range(1000)]
     assert all(len(line) > 30_000 for line in output.splitlines() if "victim vvv" in line)

@@ -41,13 +41,12 @@ class Desk:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.site: Object = {}
+        self.site = world.website("a", text="x")
         self.acts: asyncio.Queue[tuple[Act, asyncio.Future[Any]]] = asyncio.Queue()
         self.seconds = 3600.0
         self.shard: Shard | None = None
 
     async def open(self) -> Desk:
-        self.site = self.world.website("a", text="x")
         controller = Controller("sites", primary=str(WEBSITES)).owns(str(CONFIGMAPS))
         controller.watches(str(SECRETS), map=lambda _: [])
 
@@ -69,6 +68,8 @@ class Desk:
 
     async def do(self, act: Act) -> Any:
         """The act's result, in a fresh reconcile. Raises what it raised."""
+        if self.shard is None:
+            await self.open()
         assert self.shard is not None
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.acts.put_nowait((act, outcome))
@@ -86,19 +87,18 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(world: World) -> Desk:
-    return await Desk(world).open()
+def desk(world: World) -> Desk:
+    # Opened by the first act, because fixtures run in real time.
+    return Desk(world)
 
 
 def page(name: str = "page", **data: str) -> Object:
-    return {"metadata": {"name": name}, "data": data}
+    return {"kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 class TestWhatARequestCarries:
-    async def test_the_deadline_and_a_timeout_below_the_remaining_lease(self, world: World) -> None:
-        desk = Desk(world)
+    async def test_the_deadline_and_a_timeout_below_the_remaining_lease(self, world: World, desk: Desk) -> None:
         desk.seconds = 11.0
-        await desk.open()
         await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, page()))
         (sent,) = world.transport.writes()
         assert sent.not_after is not None
@@ -151,16 +151,14 @@ class TestWhatARequestCarries:
         world.lag(CONFIGMAPS)
         await desk.do(act)
 
-    async def test_after_the_deadline_nothing_is_sent(self, world: World) -> None:
-        until = [world.clock() + 100]
-        desk = await Desk(world).open()
+    async def test_after_the_deadline_nothing_is_sent(self, world: World, desk: Desk) -> None:
+        await desk.open()
         assert desk.shard is not None
         fence = desk.shard._engines[0].fence
         assert fence is not None
 
         async def act(ctx: Context) -> None:
-            until[0] = world.clock() - 1
-            fence.tenure = Tenure("m", 1, WHOLE, 1, until=lambda: until[0])
+            fence.tenure = Tenure("m", 1, WHOLE, 1, until=lambda: world.clock() - 1)
             await ctx.client.create(CONFIGMAPS, page())
 
         with pytest.raises(NotOwner):
@@ -199,6 +197,13 @@ class TestCreate:
                 lambda ctx: ctx.client.create(CONFIGMAPS, {"metadata": {"name": "p", "namespace": "kube-system"}})
             )
 
+    async def test_a_kind_that_the_author_left_out_is_discovered_once(self, world: World, desk: Desk) -> None:
+        async def act(ctx: Context) -> list[Object]:
+            return [await ctx.client.create(CONFIGMAPS, {"metadata": {"name": name}}) for name in ("one", "two")]
+
+        assert [each["kind"] for each in await desk.do(act)] == ["ConfigMap", "ConfigMap"]
+        assert [each.path for each in world.transport.sent].count("/api/v1") == 1
+
     async def test_other_resources_get_no_owner_and_no_gate(self, world: World, desk: Desk) -> None:
         body = {"metadata": {"name": "e", "namespace": "default"}, "reason": "Built", "involvedObject": {}}
         made = await desk.do(lambda ctx: ctx.client.create(EVENTS, body))
@@ -214,6 +219,7 @@ class TestCreate:
         assert desk.blocked == ""
 
     async def test_nothing_is_created_for_a_primary_that_is_gone(self, world: World, desk: Desk) -> None:
+        await desk.open()
         await world.kubectl.delete(WEBSITES, "default", "a")
         await asyncio.sleep(1)
         with pytest.raises(TerminalError):
@@ -226,6 +232,7 @@ class TestCreate:
         self, world: World, desk: Desk
     ) -> None:
         """B05: the old key must neither read nor write the new object."""
+        await desk.open()
         await world.kubectl.delete(WEBSITES, "default", "a")
         world.website("a", text="new")
         await asyncio.sleep(1)
@@ -260,6 +267,7 @@ class TestAnswers:
         assert desk.blocked == blocked
 
     async def test_a_request_that_is_cancelled_on_the_wire_is_in_doubt(self, world: World, desk: Desk) -> None:
+        await desk.open()
         world.transport.latency_seconds = 5.0
 
         async def act(ctx: Context) -> None:
@@ -297,9 +305,7 @@ class TestEnsure:
         self, world: World, desk: Desk
     ) -> None:
         await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page(a="1")))
-        await world.kubectl.merge_patch(
-            CONFIGMAPS, "default", "page", {"metadata": {"labels": {SLOT_LABEL: None}}}
-        )
+        await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"metadata": {"labels": {SLOT_LABEL: None}}})
         await asyncio.sleep(1)
         mended = await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page(a="1")))
         assert mended["metadata"]["labels"][SLOT_LABEL] == slot_of(desk.site["metadata"]["uid"])
@@ -354,8 +360,11 @@ class TestUpdateAndPatch:
             await desk.do(lambda ctx: ctx.client.patch(EVENTS, "nothing", {}))
 
     async def test_a_status_is_written_only_when_it_differs(self, world: World, desk: Desk) -> None:
+        def write(size: int) -> Act:
+            return lambda ctx: ctx.client.patch_status({"size": size, "parts": [size]})
+
         for size in (1, 1, 2):
-            await desk.do(lambda ctx, size=size: ctx.client.patch_status({"size": size, "parts": [size]}))
+            await desk.do(write(size))
             await asyncio.sleep(1)
         assert [each.body["status"] for each in world.transport.writes()] == [
             {"size": 1, "parts": [1]},
@@ -440,8 +449,6 @@ class TestDelete:
             nonlocal beats
             if sent.method == "GET" and sent.agent.reason == "delete":
                 beats += 1
-                table = world.server.storage
-                assert table is not None
                 pending.append(asyncio.ensure_future(touch()))
 
         async def touch() -> None:
@@ -458,8 +465,7 @@ class TestDelete:
                 await desk.do(self.delete)
             except Conflict:
                 await asyncio.sleep(1)
-        assert tries >= 2
-        assert REDECISIONS <= tries
+        assert tries > REDECISIONS
 
     async def test_a_successor_under_the_same_name_is_never_deleted(self, world: World, desk: Desk) -> None:
         await self.make(desk)
@@ -500,6 +506,7 @@ class TestReads:
             await desk.do(act)
 
     async def test_a_live_read_goes_above_the_view_for_this_reconcile_only(self, world: World, desk: Desk) -> None:
+        await desk.open()
         world.lag(SECRETS)
         world.server.seed(SECRETS, {"metadata": {"name": "s", "namespace": "default"}})
 

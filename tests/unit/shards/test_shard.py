@@ -453,4 +453,3 @@ class TestDeadline:
         until[0] = world.clock() + 100.0
         await settled(5)
         assert ended == ["a", "b"]
-

@@ -1,0 +1,99 @@
+"""Writes journals for the judge: a fleet of two members and the ranges they hold, one commit after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from fleet.coordination import Holder, Incarnation, MemberRecord, ShardRecord, ShardStatus
+from fleet.devcluster.journal import Entry
+from fleet.lease_records import Times, lease_from_member, lease_from_shard
+from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names
+from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, fnv1a64
+from shards.useragent import UserAgent
+
+NAMES = Names("web", "default")
+TIMES = Times("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z")
+LOWER = KeyRange(0, SPACE // 2 - 1)
+UPPER = KeyRange(SPACE // 2, SPACE - 1)
+
+
+def uid_in(wanted: KeyRange) -> str:
+    """A UID whose hash falls into the range."""
+    return next(text for text in (f"uid-{index}" for index in range(10_000)) if fnv1a64(text) in wanted)
+
+
+@dataclass
+class Chronicle:
+    """Every call adds one entry, a second after the one before."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def add(self, verb: str, resource: str, name: str, **fields: Any) -> Entry:
+        seq = len(self.entries) + 1
+        status = fields.pop("status", 201 if verb == "create" else 200)
+        entry = Entry(seq, float(seq), verb, resource, namespace="default", name=name, status=status, **fields)
+        self.entries.append(entry)
+        return entry
+
+    def member(self, name: str, epoch: int, *, held: bool = True) -> None:
+        """A member Lease: a join or a renewal, or a fence where it is not held."""
+        record = MemberRecord(name, Incarnation("pod/1", 1) if held else None, epoch, 8.0)
+        self._lease(NAMES.member(name), lease_from_member(NAMES, record, replaces="", times=TIMES))
+
+    def shard(
+        self,
+        covered: KeyRange,
+        epoch: int,
+        holder: str = "",
+        *,
+        released_by: str = "",
+        status: ShardStatus = ShardStatus.ACTIVE,
+        key: PartitionKey = PartitionKey.UID,
+    ) -> None:
+        """A shard Lease: a claim where it has a holder, a release where it was released by one, else an activation."""
+        record = ShardRecord(
+            covered,
+            key,
+            status,
+            epoch,
+            holder=Holder.parse(holder),
+            released=epoch if not holder else None,
+            last_holder=Holder.parse(released_by),
+        )
+        self._lease(NAMES.shard(covered, key), lease_from_shard(NAMES, record, replaces="", times=TIMES))
+
+    def map(self) -> None:
+        body = {"metadata": NAMES.metadata(Kind.MAP, NAMES.map, version="")}
+        self.add("update", str(CONFIG_MAPS), NAMES.map, object=msgspec.json.encode(body).decode())
+
+    def write(self, verb: str, key_uid: str, author: str, *, name: str = "thing", **fields: Any) -> Entry:
+        """A fleet write for the key default/site with that UID. author: member@epoch."""
+        holder = Holder.parse(author)
+        assert holder is not None
+        agent = UserAgent(
+            product="fleet/0",
+            member=holder.member,
+            epoch=str(holder.epoch),
+            range=str(WHOLE),
+            key="default/site",
+            uid=key_uid,
+        )
+        return self.add(verb, "v1/configmaps", name, user_agent=str(agent), **fields)
+
+    def _lease(self, name: str, body: dict[str, Any]) -> None:
+        self.add("update", str(LEASES), name, object=msgspec.json.encode(body).decode())
+
+
+def two_members() -> Chronicle:
+    """a@1 holds the lower half, b@1 the upper one."""
+    made = Chronicle()
+    made.member("a", 1)
+    made.member("b", 1)
+    made.shard(LOWER, 1)
+    made.shard(UPPER, 1)
+    made.shard(LOWER, 2, "a@1")
+    made.shard(UPPER, 2, "b@1")
+    return made

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+
+from fleet.devcluster.http import HttpDoor, serve
+from fleet.devcluster.journal import decode_lines
+from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.server import ApiServer
+from shards.errors import ConfigError
+from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, config_map
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[HttpDoor]:
+    made = await serve(ApiServer(recorder=Recorder()))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as made:
+        yield made
+
+
+async def test_requests_and_failures_travel_over_http(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    url = door.url + CONFIG_MAPS.path("default")
+    for status in (201, 409):
+        async with session.post(url, json=config_map("a")) as response:
+            assert response.status == status
+            assert response.content_type == "application/json"
+            await response.read()
+    async with session.get(door.url + "/apis/none.example/v1/things") as response:
+        assert (response.status, await response.text()) == (404, "404 page not found\n")
+
+
+async def test_a_watch_streams_lines_and_ends_when_the_client_leaves(
+    door: HttpDoor, session: aiohttp.ClientSession
+) -> None:
+    async with session.get(door.url + CONFIG_MAPS.path(), params={"watch": "true"}) as response:
+        async with session.post(door.url + CONFIG_MAPS.path("default"), json=config_map("a")) as made:
+            await made.read()
+        event = msgspec.json.decode(await response.content.readline())
+        assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+        assert len(door.server.watching.streams) == 1
+
+
+async def test_a_lost_answer_cuts_the_connection(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    door.server.faults.lose_ack(lambda request: request.method == "PUT" or request.method == "POST")
+    with pytest.raises(aiohttp.ClientError):
+        await session.post(door.url + CONFIG_MAPS.path("default"), json=config_map("a"))
+    async with session.get(door.url + CONFIG_MAPS.path("default", "a")) as response:
+        assert response.status == 200
+        await response.read()
+
+
+async def test_a_port_in_use_is_said_plainly(door: HttpDoor) -> None:
+    with pytest.raises(ConfigError, match="in use"):
+        await serve(ApiServer(), port=door.port)
+
+
+async def test_a_body_beyond_the_limit_is_refused(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    for size, status in ((2 * 1024 * 1024, 201), (3 * 1024 * 1024, 413)):
+        big = msgspec.json.encode(config_map("a") | {"data": {"a": "x" * size}})
+        async with session.post(door.url + CONFIG_MAPS.path("default"), data=io.BytesIO(big)) as response:
+            assert response.status == status
+            await response.read()
+
+
+async def test_the_control_endpoint_tells_the_verdict_and_the_journal(
+    door: HttpDoor, session: aiohttp.ClientSession
+) -> None:
+    headers = {"User-Agent": "fleet/0"}
+    async with session.post(door.url + CONFIG_MAPS.path("default"), json=config_map("a"), headers=headers) as made:
+        await made.read()
+    async with session.get(door.url + "/-/verdict") as response:
+        verdict = await response.json()
+    assert (verdict["clean"], verdict["unattributed_writes"], verdict["entries"]) == (False, 1, 1)
+    async with session.get(door.url + "/-/journal?after=0") as response:
+        entries = list(decode_lines(await response.read()))
+    assert [(each.verb, each.name, each.user_agent) for each in entries] == [("create", "a", "fleet/0")]
+    async with session.get(door.url + "/-/journal?after=1") as response:
+        assert await response.read() == b""
+    async with session.get(door.url + "/-/counts") as response:
+        assert await response.json() == [{"verb": "create", "resource": "v1/configmaps", "status": 201, "count": 1}]
+
+
+async def test_a_followed_journal_goes_on_with_what_happens(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    async with session.get(door.url + "/-/journal?follow=true") as response:
+        async with session.get(door.url + CONFIG_MAPS.path()) as listed:
+            await listed.read()
+        entries = list(decode_lines(await response.content.readline()))
+    assert [each.verb for each in entries] == ["list"]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/-/none", 404), ("/-/journal?after=x", 400)])
+async def test_a_wrong_control_request_is_refused(
+    door: HttpDoor, session: aiohttp.ClientSession, path: str, status: int
+) -> None:
+    async with session.get(door.url + path) as response:
+        assert response.status == status
+        await response.read()

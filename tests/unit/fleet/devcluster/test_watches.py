@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from fleet.devcluster.server import ServerSettings
+from fleet.devcluster.watches import WatchStream
+from shards.objects import Object
+from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
+
+pytestmark = pytest.mark.looptime
+
+INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+
+
+@asynccontextmanager
+async def watching(cluster: Cluster, user_agent: str = "", **query: str) -> AsyncIterator[WatchStream]:
+    parameters = [("watch", "true"), *query.items()]
+    answer = await cluster.server.handle("GET", CONFIG_MAPS.path(), parameters, None, {"user-agent": user_agent})
+    assert answer.stream is not None
+    yield answer.stream
+    answer.stream.close()
+
+
+async def events(stream: WatchStream) -> list[Object]:
+    return [msgspec.json.decode(line) for line in (await stream.read()).splitlines()]
+
+
+def shown(found: Iterable[Object]) -> list[tuple[str, str]]:
+    return [(event["type"], event["object"]["metadata"].get("name", "")) for event in found]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster.make()
+
+
+async def test_a_watch_resumes_from_a_version_without_loss_or_repetition(cluster: Cluster) -> None:
+    first = await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("b"))
+    async with watching(cluster, resourceVersion=first["metadata"]["resourceVersion"]) as stream:
+        await cluster.client.delete(CONFIG_MAPS, "default", "a")
+        assert shown(await events(stream)) == [("ADDED", "b"), ("DELETED", "a")]
+
+
+async def test_leaving_a_selection_is_a_deletion_and_entering_one_an_addition(cluster: Cluster) -> None:
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a", labels={"w": "1"}))
+    version = str(cluster.server.storage.version)
+    async with watching(cluster, resourceVersion=version, labelSelector="w=1") as stream:
+        left = await cluster.client.merge_patch(CONFIG_MAPS, "default", "a", {"metadata": {"labels": {"w": "2"}}})
+        await cluster.client.merge_patch(CONFIG_MAPS, "default", "a", {"data": {"a": "unseen"}})
+        await cluster.client.merge_patch(CONFIG_MAPS, "default", "a", {"metadata": {"labels": {"w": "1"}}})
+        found = await events(stream)
+    assert shown(found) == [("DELETED", "a"), ("ADDED", "a")]
+    assert found[0]["object"]["metadata"]["labels"] == {"w": "1"}
+    assert found[0]["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
+
+
+async def test_the_end_of_the_initial_events_is_marked(cluster: Cluster) -> None:
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    async with watching(cluster, **INITIAL) as stream:
+        found = await events(stream)
+    assert shown(found) == [("ADDED", "a"), ("BOOKMARK", "")]
+    metadata = found[1]["object"]["metadata"]
+    assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert metadata["resourceVersion"] == str(cluster.server.storage.version)
+
+
+async def test_a_version_out_of_the_history_is_an_error_event_in_a_good_answer(cluster: Cluster) -> None:
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    cluster.server.storage.compact()
+    async with watching(cluster, resourceVersion="5") as stream:
+        found = await events(stream)
+        assert (found[0]["type"], found[0]["object"]["code"], found[0]["object"]["reason"]) == ("ERROR", 410, "Expired")
+        assert await stream.read() == b""
+
+
+async def test_bookmarks_come_on_an_interval_and_carry_the_versions_of_other_resources() -> None:
+    cluster = Cluster.make(ServerSettings(bookmark_seconds=60))
+    version = str(cluster.server.storage.version)
+    async with watching(cluster, resourceVersion=version, allowWatchBookmarks="true", labelSelector="none") as stream:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+        started = asyncio.get_running_loop().time()
+        found = await events(stream)
+        assert asyncio.get_running_loop().time() - started == pytest.approx(60)
+    assert shown(found) == [("BOOKMARK", "")]
+    assert found[0]["object"]["metadata"]["resourceVersion"] == str(cluster.server.storage.version)
+
+
+async def test_a_watch_ends_at_its_timeout_with_one_more_bookmark(cluster: Cluster) -> None:
+    version = str(cluster.server.storage.version)
+    query = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": "10"}
+    async with watching(cluster, **query) as stream:
+        started = asyncio.get_running_loop().time()
+        assert shown(await events(stream)) == [("BOOKMARK", "")]
+        assert asyncio.get_running_loop().time() - started == pytest.approx(8)
+        assert await stream.read() == b""
+        assert asyncio.get_running_loop().time() - started == pytest.approx(10)
+        assert not cluster.server.watching.streams
+
+
+async def test_one_encoding_of_an_event_serves_all_watchers(cluster: Cluster) -> None:
+    version = str(cluster.server.storage.version)
+    async with (
+        watching(cluster, resourceVersion=version) as one,
+        watching(cluster, resourceVersion=version, labelSelector="!x") as other,
+    ):
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+        assert await one.read() == await other.read()
+
+
+async def test_a_closed_watch_leaves_no_listener_behind(cluster: Cluster) -> None:
+    table = next(table for table in cluster.server.storage.tables() if table.kind.resource == CONFIG_MAPS)
+    async with watching(cluster) as stream:
+        assert len(table.listeners) == 1
+        stream.close()
+    assert table.listeners == []
+
+
+async def test_a_hold_keeps_one_clients_events_back_until_its_release(cluster: Cluster) -> None:
+    hold = cluster.server.faults.delay_watch(lambda agent, resource: agent == "slow" and resource == CONFIG_MAPS)
+    async with watching(cluster, "slow") as slow, watching(cluster, "quick") as quick:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+        await cluster.client.delete(CONFIG_MAPS, "default", "a")
+        assert shown(await events(quick)) == [("ADDED", "a"), ("DELETED", "a")]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(slow.read(), 60)
+        hold.release()
+        assert shown(await events(slow)) == [("ADDED", "a"), ("DELETED", "a")]
+
+
+async def test_a_lag_delays_every_event_by_so_many_seconds_in_order(cluster: Cluster) -> None:
+    cluster.server.faults.delay_watch(lambda agent, resource: True, 5.0)
+    async with watching(cluster) as stream:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+        await asyncio.sleep(2)  # virtual
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("b"))
+        started = asyncio.get_running_loop().time()
+        assert shown(await events(stream)) == [("ADDED", "a")]
+        assert asyncio.get_running_loop().time() - started == pytest.approx(3)
+        assert shown(await events(stream)) == [("ADDED", "b")]
+        assert asyncio.get_running_loop().time() - started == pytest.approx(5)
+
+
+async def test_events_after_a_release_do_not_overtake_those_that_were_held(cluster: Cluster) -> None:
+    hold = cluster.server.faults.delay_watch(lambda agent, resource: True)
+    lag = cluster.server.faults.delay_watch(lambda agent, resource: True, 4.0)
+    async with watching(cluster) as stream:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+        hold.release()
+        lag.release()
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("b"))
+        assert shown(await events(stream)) == [("ADDED", "a"), ("ADDED", "b")]

@@ -1,0 +1,226 @@
+"""Random faults on a whole fleet, in virtual time: no two members may ever act on one key, and every range comes back.
+
+One seed gives one history. A failing seed is a test of its own: `pytest -k 'walk and 17'`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from fleet.coordination import CasConflict, ShardMap
+from fleet.object_names import Kind
+from shards.keyrange import equal_boundaries
+from tests.unit.fleet.ownership import Fleet, now
+
+MEMBERS = ("a", "b", "c")
+AGENTS = ("agent-1", "agent-2")
+LEASE_SECONDS = 2.0
+WALK_SECONDS = 12.0
+HEAL_SECONDS = 14.0
+"""Bound for everything to be owned again, once nothing goes wrong any more: the worst is a chain of an election, a
+suspicion of its own view (R12), a fence, and a lost record that waits for every member's word."""
+
+
+class Walk:
+    """What goes wrong, when, and for how long, all drawn from the seed. log: for whoever reads a failure."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.fleet = Fleet(ranges=4, lease_seconds=LEASE_SECONDS, leave_seconds=2.0)
+        self.log: list[str] = []
+        self.healing: set[asyncio.Task[None]] = set()
+        self.leaving: dict[str, asyncio.Task[None]] = {}
+        self.deletions = self.rng.choice([0, 0, 1, 1, 2])
+        self.reshards = self.rng.choice([0, 1, 1])
+
+    def say(self, what: str) -> None:
+        self.log.append(f"{now():8.3f} {what}")
+
+    def up(self) -> str:
+        """Somebody whose process runs, and will not end by itself."""
+        return self.rng.choice([name for name in (*MEMBERS, *AGENTS) if name in self.fleet.tasks.keys() - self.leaving.keys()])
+
+    def start(self, name: str, *, reaped: bool = False) -> None:
+        """A process starts: a member or an agent, on a wire with delays of its own."""
+        wire = self.fleet.wire(name)
+        slow = self.rng.random() * 0.05
+        wire.latency = lambda: self.rng.random() * slow + (0.4 if self.rng.random() < 0.02 else 0.0)
+        if name in AGENTS:
+            self.fleet.coordinate(name, reaped=reaped)
+        else:
+            self.fleet.start(name, reaped=reaped, supervisor=f"{name}/{self.rng.randrange(2)}" if not reaped else "")
+
+    def later(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            await act()
+
+        task = asyncio.create_task(wait())
+        self.healing.add(task)
+        task.add_done_callback(self.healing.discard)
+
+    # -- faults -----------------------------------------------------------------------------------------------------
+
+    async def crash(self) -> None:
+        if len(self.fleet.tasks.keys() - self.leaving.keys()) < 2:
+            return
+        name = self.up()
+        pause = self.rng.choice([0.0, 0.1, 1.0, 4.0]) * self.rng.random()
+        self.say(f"{name} dies for {pause:.3f} s")
+        await self.fleet.crash(name)
+
+        async def again() -> None:
+            self.say(f"{name} starts")
+            self.start(name)
+
+        self.later(pause, again)
+
+    async def leave(self) -> None:
+        name = self.up()
+        if name in AGENTS:
+            return
+        self.say(f"{name} leaves")
+        self.fleet.leave(name)
+        task = self.leaving[name] = self.fleet.tasks[name]
+
+        async def again() -> None:
+            await asyncio.wait([task])
+            del self.leaving[name], self.fleet.tasks[name], self.fleet.workers[name]
+            self.say(f"{name} has left and starts again")
+            self.start(name)
+
+        self.later(0.0, again)
+
+    async def cut_off(self) -> None:
+        name = self.up()
+        faults, pause = self.fleet.faults(name), 4.0 * self.rng.random() ** 2
+        self.say(f"{name} is cut off for {pause:.3f} s")
+        faults.unavailable = True
+
+        async def back() -> None:
+            faults.unavailable = False
+
+        self.later(pause, back)
+
+    async def blackout(self) -> None:
+        pause = 4.0 * self.rng.random() ** 2
+        self.say(f"the store is down for {pause:.3f} s")
+        clients = [self.fleet.faults(name) for name in (*MEMBERS, *AGENTS)]
+        for faults in clients:
+            faults.unavailable = True
+
+        async def back() -> None:
+            for faults in clients:
+                faults.unavailable = False
+
+        self.later(pause, back)
+
+    async def lag(self) -> None:
+        name = self.up()
+        self.fleet.faults(name).lag_seconds = self.rng.choice([0.0, 0.05, 0.5, 1.5])
+        self.say(f"{name} sees everything {self.fleet.faults(name).lag_seconds} s late")
+
+    async def blindfold(self) -> None:
+        name = self.up()
+        wire, pause = self.fleet.wire(name), 3.0 * self.rng.random()
+        self.say(f"{name} sees nothing new for {pause:.3f} s")
+        wire.faults.held = True
+
+        async def back() -> None:
+            wire.release()
+
+        self.later(pause, back)
+
+    async def lose_answers(self) -> None:
+        name = self.up()
+        faults = self.fleet.faults(name)
+        faults.lost_answers, faults.lost_requests = self.rng.randrange(3), self.rng.randrange(2)
+        self.say(f"{name} loses {faults.lost_answers} answers and {faults.lost_requests} requests")
+
+    async def delete(self) -> None:
+        """By hand. Not the map and a record at once: who deletes everything is told so in the docs."""
+        if not self.deletions or not self.fleet.store.of(Kind.MAP):
+            return
+        self.deletions -= 1
+        kind = self.rng.choice([Kind.SHARD, Kind.SHARD, Kind.MEMBER, Kind.MAP])
+        names = sorted(self.fleet.store.of(kind))
+        if names:
+            name = self.rng.choice(names)
+            self.say(f"somebody deletes {kind} {name}")
+            self.fleet.edit(kind, name, None)
+
+    async def empty_holder(self) -> None:
+        names = sorted(self.fleet.store.of(Kind.SHARD))
+        if names and self.deletions:
+            self.deletions -= 1
+            name = self.rng.choice(names)
+            record = self.fleet.store.of(Kind.SHARD)[name]
+            self.say(f"somebody empties the holder of {name}")
+            self.fleet.edit(Kind.SHARD, name, replace(record, holder=None, holder_text=""))  # type: ignore[type-var]
+
+    async def reshard(self) -> None:
+        """As a coordinator does it: another layout in one write, what leaves it goes to `retiring` (R7)."""
+        if not self.reshards or not self.fleet.store.of(Kind.MAP) or self.fleet.map.retiring:
+            return
+        self.reshards -= 1
+        wire = self.fleet.wire("resharder")
+        stored = await wire.read_map()
+        assert stored is not None
+        try:
+            await wire.write_map(resharded(stored.map, self.rng.choice([1, 2, 3, 6])), stored.version)
+        except CasConflict:
+            return
+        self.say(f"reshard to {len(self.fleet.map.boundaries)} ranges")
+
+    # -- the walk ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        for name in (*AGENTS, *MEMBERS):
+            self.start(name)
+        await self.fleet.pass_seconds(1.5)
+        faults = [self.crash, self.crash, self.leave, self.cut_off, self.blackout, self.lag, self.blindfold]
+        faults += [self.lose_answers, self.lose_answers, self.delete, self.empty_holder, self.reshard]
+        until = now() + WALK_SECONDS
+        while now() < until:
+            await self.rng.choice(faults)()
+            await self.fleet.pass_seconds(self.rng.choice([0.0, 0.02, 0.3, 1.5]) * self.rng.random())
+        self.say("nothing goes wrong any more")
+        while self.healing:
+            await self.fleet.pass_seconds(0.1)
+        for wire in self.fleet.wires.values():
+            faults_of = wire.faults
+            faults_of.lag_seconds, faults_of.unavailable, faults_of.lost_answers, faults_of.lost_requests = 0, False, 0, 0
+            wire.release()
+        await self.fleet.all_open(within_seconds=HEAL_SECONDS)
+        assert self.fleet.deaths == []
+
+
+def resharded(old: ShardMap, count: int) -> ShardMap:
+    boundaries = equal_boundaries(count)
+    new = replace(old, version=old.version + 1, boundaries=boundaries, targets=("",) * count)
+    kept = set(old.ranges) & set(new.ranges)
+    return replace(
+        new,
+        targets=tuple((old.target_of(each) or "") if each in kept else "" for each in new.ranges),
+        retiring=old.retiring | (set(old.ranges) - kept),
+        lost={each: version for each, version in old.lost.items()},
+    )
+
+
+@pytest.mark.looptime(noop_cycles=0)
+@pytest.mark.parametrize("seed", range(30))
+async def test_a_random_walk_never_gives_a_key_to_two_and_ends_with_every_range_owned(seed: int) -> None:
+    walk = Walk(seed)
+    try:
+        await walk.run()
+    except AssertionError as failure:
+        raise AssertionError("\n".join([str(failure), *walk.log])) from failure
+    finally:
+        for task in walk.healing:
+            task.cancel()
+        await walk.fleet.stop()
