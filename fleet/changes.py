@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from weakref import ref
 
 from fleet.coordination import Change
 
@@ -34,14 +35,14 @@ class ChangeStream(AsyncIterator[Change]):
 
 
 class Changes:
-    """All consumers of one view."""
+    """All consumers of one view. One that was dropped without an end is forgotten."""
 
     def __init__(self) -> None:
-        self._streams: list[ChangeStream] = []
+        self._streams: list[ref[ChangeStream]] = []
         self._closed = False
 
     def publish(self, change: Change) -> None:
-        for stream in self._streams:
+        for stream in self._live():
             stream.put(change)
 
     def subscribe(self, first: Change) -> AsyncIterator[Change]:
@@ -50,11 +51,18 @@ class Changes:
         stream.put(first)
         if self._closed:
             stream.close()
-        self._streams.append(stream)
+        self._streams.append(ref(stream))
         return stream
 
     def close(self) -> None:
         """Ends every iteration once what is pending was taken."""
         self._closed = True
-        for stream in self._streams:
+        for stream in self._live():
             stream.close()
+
+    def _live(self) -> list[ChangeStream]:
+        """In the order in which they came, so that a simulation wakes them in the same order every time."""
+        live = [stream for stream in (each() for each in self._streams) if stream is not None]
+        if len(live) < len(self._streams):
+            self._streams = [ref(stream) for stream in live]
+        return live

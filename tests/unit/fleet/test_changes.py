@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 from fleet.changes import Changes
 from fleet.coordination import Change
@@ -65,3 +66,14 @@ async def test_a_cancelled_wait_leaves_the_consumer_usable() -> None:
     await asyncio.wait((waiting,))
     changes.publish(MAP)
     assert await anext(consumer) == MAP
+
+
+async def test_a_consumer_that_was_dropped_is_forgotten() -> None:
+    changes = Changes()
+    kept = changes.subscribe(FIRST)
+    for _ in range(10):
+        changes.subscribe(FIRST)
+    gc.collect()
+    changes.publish(MAP)
+    assert len(changes._streams) == 1
+    assert await anext(kept) == MAP

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.coordination import CasConflict, ShardMap
+from fleet.coordination import ShardMap
 from fleet.object_names import Kind
 from shards.keyrange import equal_boundaries
 from tests.unit.fleet.ownership import Fleet, now
@@ -49,6 +49,7 @@ class Walk:
         """A process starts: a member or an agent, on a wire with delays of its own."""
         wire = self.fleet.wire(name)
         slow = self.rng.random() * 0.05
+        wire.faults.lag_seconds = self.rng.choice([0.0, 0.0, 0.05, 0.5])
         wire.latency = lambda: self.rng.random() * slow + (0.4 if self.rng.random() < 0.02 else 0.0)
         if name in AGENTS:
             self.fleet.coordinate(name, reaped=reaped)
@@ -165,17 +166,25 @@ class Walk:
 
     async def reshard(self) -> None:
         """As a coordinator does it: another layout in one write, what leaves it goes to `retiring` (R7)."""
-        if not self.reshards or not self.fleet.store.of(Kind.MAP) or self.fleet.map.retiring:
-            return
-        self.reshards -= 1
-        wire = self.fleet.wire("resharder")
+        if self.reshards and self.fleet.store.of(Kind.MAP) and not self.fleet.map.retiring:
+            self.reshards -= 1
+            count = self.rng.choice([1, 2, 3, 6])
+            await self.write_map(resharded(self.fleet.map, count), f"a reshard to {count} ranges")
+
+    async def retarget(self) -> None:
+        """A plan that moves what need not move."""
+        if self.fleet.store.of(Kind.MAP):
+            old = self.fleet.map
+            targets = tuple(self.rng.choice([target, *MEMBERS]) for target in old.targets)
+            await self.write_map(replace(old, targets=targets), f"new targets {''.join(targets)}")
+
+    async def write_map(self, new: ShardMap, what: str) -> None:
+        wire = self.fleet.wire("planner")
         stored = await wire.read_map()
         assert stored is not None
-        try:
-            await wire.write_map(resharded(stored.map, self.rng.choice([1, 2, 3, 6])), stored.version)
-        except CasConflict:
-            return
-        self.say(f"reshard to {len(self.fleet.map.boundaries)} ranges")
+        if stored.map.version == new.version:
+            self.say(what)
+            await wire.write_map(replace(new, version=new.version + 1), stored.version)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -185,6 +194,7 @@ class Walk:
         await self.fleet.pass_seconds(1.5)
         faults = [self.crash, self.crash, self.leave, self.cut_off, self.blackout, self.lag, self.blindfold]
         faults += [self.lose_answers, self.lose_answers, self.delete, self.empty_holder, self.reshard]
+        faults += [self.retarget] * 4
         until = now() + WALK_SECONDS
         while now() < until:
             await self.rng.choice(faults)()
@@ -202,13 +212,12 @@ class Walk:
 
 def resharded(old: ShardMap, count: int) -> ShardMap:
     boundaries = equal_boundaries(count)
-    new = replace(old, version=old.version + 1, boundaries=boundaries, targets=("",) * count)
+    new = replace(old, boundaries=boundaries, targets=("",) * count)
     kept = set(old.ranges) & set(new.ranges)
     return replace(
         new,
         targets=tuple((old.target_of(each) or "") if each in kept else "" for each in new.ranges),
         retiring=old.retiring | (set(old.ranges) - kept),
-        lost={each: version for each, version in old.lost.items()},
     )
 
 

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fleet import __version__, cli, rundir
+from shards.errors import ConfigError, ShardError
+
+ROOT = Path(__file__).parents[3]
+WEBSITES = f"{ROOT}/docs/examples/websites.py:websites"
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: me, user: {}}]
+contexts: [{name: here, context: {cluster: here, user: me}}]
+"""
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Fleet:
+    """Runs the command in this process, in a directory of its own."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.directory = directory
+        self.capsys = capsys
+
+    def __call__(self, *arguments: str) -> Outcome:
+        code = cli.main(arguments)
+        captured = self.capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    def config(self, text: str) -> str:
+        file = self.directory / "fleet.yaml"
+        file.write_text(text)
+        return str(file)
+
+    def kubeconfig(self) -> str:
+        file = self.directory / "kubeconfig"
+        file.write_text(KUBECONFIG)
+        return str(file)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    return Fleet(tmp_path, capsys)
+
+
+def test_the_version_is_printed(fleet: Fleet) -> None:
+    assert fleet("version").out.startswith(f"fleet {__version__} (Python 3.")
+
+
+def test_the_version_needs_none_of_the_heavy_imports() -> None:
+    heavy = "aiohttp, kubernetes, rich, yaml, uvloop, prometheus_client, asyncio.sslproto"
+    code = (
+        "import sys; from fleet.cli import main; main(['version']);"
+        f"print([name for name in '{heavy}'.split(', ') if name in sys.modules and name != 'asyncio.sslproto'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+CONFIG_ERRORS = {
+    "a missing file": (None, "cannot read the config file"),
+    "an unknown field": (f"fleet: web\ncontroller: {WEBSITES}\nshards: {{coutn: 1}}", "shards.coutn: there is no such"),
+    "impossible timing": (
+        f"fleet: web\ncontroller: {WEBSITES}\ncoordination: {{renewSeconds: 7}}",
+        "coordination.renewSeconds: twice 7 is not below the deadline of 6.8 seconds",
+    ),
+    "a controller that cannot be imported": ("fleet: web\ncontroller: nowhere_x:app", "controller: there is no module"),
+    "an object that is missing": (f"fleet: web\ncontroller: {WEBSITES}x", "has no 'websitesx'; did you mean websites?"),
+    "an object that is no controller": (
+        f"fleet: web\ncontroller: {ROOT}/docs/examples/websites.py:reconcile",
+        "is of type function, not Controller",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), CONFIG_ERRORS.values(), ids=CONFIG_ERRORS)
+def test_a_bad_config_is_one_sentence_and_exit_code_2(fleet: Fleet, text: str | None, sentence: str) -> None:
+    file = "none.yaml" if text is None else fleet.config(text)
+    outcome = fleet("run", "--config", file)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("fleet: ")
+    assert sentence in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_an_unreachable_server_is_one_sentence_and_exit_code_1(fleet: Fleet) -> None:
+    file = fleet.config(f"fleet: web\ncontroller: {WEBSITES}\nagent: {{metricsPort: -1}}")
+    outcome = fleet("run", "--config", file, "--kubeconfig", fleet.kubeconfig())
+    assert outcome.code == 1
+    assert outcome.err.startswith("fleet: the API server http://127.0.0.1:9 cannot be reached (")
+    assert outcome.err.endswith("is it running, and is the kubeconfig's server right?\n")
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_traceback_is_shown_when_asked_for(fleet: Fleet) -> None:
+    outcome = fleet("--traceback", "run", "--config", "none.yaml")
+    assert outcome.code == 2
+    assert outcome.err.startswith("Traceback")
+    assert "ConfigError: cannot read the config file none.yaml" in outcome.err
+
+
+def test_status_without_a_server_says_so(fleet: Fleet) -> None:
+    outcome = fleet("status", "--kubeconfig", fleet.kubeconfig())
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "cannot be reached" in outcome.err
+
+
+def test_status_asks_the_running_dev(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    state = rundir.DevState(
+        pid=os.getpid(),
+        started=rundir.started(os.getpid()) or 0,
+        fleet="dev",
+        namespace="default",
+        kubeconfig=fleet.kubeconfig(),
+        server="http://127.0.0.1:9",
+    )
+    monkeypatch.setattr(rundir, "running_devs", lambda: [state, state])
+    outcome = fleet("status")
+    assert outcome.err.startswith(f"fleet: 2 fleet dev are running; showing the newest, pid {os.getpid()}\n")
+    assert "http://127.0.0.1:9 cannot be reached" in outcome.err
+
+
+DEV_ERRORS = {
+    "no object named": (["dev", "websites.py"], "names no controller; write module:object or path/file.py:object"),
+    "an odd kill": (["dev", WEBSITES, "--kill", "worker@soon"], "--kill: 'worker@soon' is no kill"),
+    "two ends": (["dev", WEBSITES, "--for", "1", "--until-settled"], "--for: give --until-settled or --for, not both"),
+    "a CRD that is not there": (["dev", WEBSITES, "--crd", "none.yaml"], "--crd: cannot read none.yaml"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), DEV_ERRORS.values(), ids=DEV_ERRORS)
+def test_bad_arguments_of_dev_are_one_sentence_and_exit_code_2(
+    fleet: Fleet, arguments: list[str], sentence: str
+) -> None:
+    outcome = fleet(*arguments)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert sentence in outcome.err
+
+
+def test_an_unknown_option_is_exit_code_2(fleet: Fleet) -> None:
+    outcome = fleet("dev", WEBSITES, "--wrokers", "3")
+    assert outcome.code == 2
+    assert "--workers" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (ConfigError("fleet", "is wrong"), 2, "fleet: fleet: is wrong\n"),
+        (ShardError("no luck"), 1, "fleet: no luck\n"),
+        (ZeroDivisionError("by zero"), 1, "fleet: unexpected ZeroDivisionError: by zero; --traceback shows where\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 1, ""),
+    ],
+)
+def test_whatever_escapes_has_a_code_and_at_most_one_sentence(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, sentence: str
+) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    outcome = fleet("version")
+    assert (outcome.code, outcome.err) == (code, sentence)
