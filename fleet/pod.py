@@ -102,7 +102,7 @@ async def _checked_namespace(
             controllers,
             partition_by=config.shards.partition_by,
             scope=config.scope.namespaces,
-            namespace=namespace,
+            names=Names(config.fleet, namespace),
         )
         return namespace
     finally:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fleet.object_names import CONFIG_MAPS, LEASES
+from fleet.object_names import CONFIG_MAPS, LEASES, Names
 from shards.client import Client
 from shards.controller import Controller
 from shards.errors import ApiError, ConfigError, Forbidden, NotFound, ShardError, Unauthorized, Unreachable, Untrusted
@@ -32,12 +32,16 @@ class PreflightFailed(ShardError):
 
 
 class Need(NamedTuple):
-    """What the fleet does with a resource in a namespace. namespace "": in all of them, or cluster-scoped."""
+    """What the fleet does with a resource in a namespace. namespace "": in all of them, or cluster-scoped.
+
+    name: of the only object that is meant, "" for all.
+    """
 
     resource: Resource
     namespace: str
     verbs: tuple[str, ...]
     subresource: str = ""
+    name: str = ""
 
 
 async def check_server(
@@ -47,12 +51,12 @@ async def check_server(
     *,
     partition_by: PartitionKey,
     scope: Sequence[str],
-    namespace: str,
+    names: Names,
 ) -> None:
     """Raises PreflightFailed, or ConfigError for a partition key that the primaries cannot have.
 
-    host: of the API server, for messages. scope: namespaces that are watched, () for all. namespace: of the fleet's
-    own objects.
+    host: of the API server, for messages. scope: namespaces that are watched, () for all. names: of the fleet's own
+    objects.
     """
     with explained(host):
         for controller in controllers:
@@ -62,7 +66,7 @@ async def check_server(
                     "shards.partitionBy",
                     f"{controller.primary} is cluster-scoped and has no namespace; write uid or name",
                 )
-        missing = [text for need in needs(controllers, scope, namespace) for text in await _refused(client, need)]
+        missing = [text for need in needs(controllers, scope, names) for text in await _refused(client, need)]
     if missing:
         raise PreflightFailed(
             f"no permission to {'; '.join(missing)}: grant it with a Role or ClusterRole (deploy/base/rbac.yaml has an"
@@ -118,11 +122,12 @@ def check_port(address: str, port: int, path: str) -> None:
             raise ConfigError(path, f"port {port} of {address} {what}") from error
 
 
-def needs(controllers: Iterable[Controller], scope: Sequence[str], namespace: str) -> list[Need]:
+def needs(controllers: Iterable[Controller], scope: Sequence[str], names: Names) -> list[Need]:
     """Permissions that a fleet of these controllers uses, in the order of their use."""
     found = [
-        Need(LEASES, namespace, (*_READ, "create", "update", "delete")),
-        Need(CONFIG_MAPS, namespace, (*_READ, "create", "update")),
+        Need(LEASES, names.namespace, (*_READ, "create", "update", "delete")),
+        Need(CONFIG_MAPS, names.namespace, ("list", "watch", "create")),
+        Need(CONFIG_MAPS, names.namespace, ("get", "update"), name=names.map),
     ]
     for controller in controllers:
         for where in scope or ("",):
@@ -165,6 +170,7 @@ async def _refused(client: Client, need: Need) -> list[str]:
             "resource": need.resource.plural,
             "subresource": need.subresource,
             "namespace": need.namespace,
+            "name": need.name,
         }
         body = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -179,5 +185,5 @@ async def _refused(client: Client, need: Need) -> list[str]:
             refused.append(verb)
     if not refused:
         return []
-    what = f"{need.resource}/{need.subresource}" if need.subresource else str(need.resource)
+    what = "/".join(filter(None, (str(need.resource), need.subresource, need.name)))
     return [f"{', '.join(refused)} {what} in {f'namespace {need.namespace}' if need.namespace else 'all namespaces'}"]

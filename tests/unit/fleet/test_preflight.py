@@ -11,6 +11,7 @@ import pytest
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS
 from fleet.devcluster.server import ApiServer
+from fleet.object_names import Names
 from fleet.preflight import Need, PreflightFailed, check_port, check_server, needs
 from shards.client import JSON, Client, Query, Transport
 from shards.controller import Controller
@@ -18,6 +19,7 @@ from shards.errors import ConfigError, Unreachable, Untrusted, api_error
 from shards.keyrange import PartitionKey
 from shards.objects import Resource
 
+NAMES = Names("web", "fleets")
 WIDGETS = Controller("widgets", primary="example.com/v1/widgets").owns("v1/configmaps")
 NODES = Controller("nodes", primary="example.com/v1/machines")
 CORE = {"configmaps": True, "pods": True}
@@ -76,7 +78,7 @@ async def check(
         controllers or (WIDGETS,),
         partition_by=partition_by,
         scope=scope,
-        namespace="fleets",
+        names=NAMES,
     )
 
 
@@ -126,6 +128,16 @@ async def test_missing_permissions_are_listed_once_and_together() -> None:
     )
 
 
+async def test_the_map_alone_may_be_granted_by_its_name() -> None:
+    def allows(attributes: dict[str, Any]) -> bool:
+        named = attributes["name"] == "web-map"
+        return attributes["namespace"] != "fleets" or named or attributes["verb"] not in ("get", "update")
+
+    sentence = await refusal(ScriptedTransport(allows=allows))
+    assert "configmaps" not in sentence
+    assert "update coordination.k8s.io/v1/leases" in sentence
+
+
 async def test_a_status_that_may_not_be_written_is_named_as_a_subresource() -> None:
     sentence = await refusal(ScriptedTransport(allows=lambda attributes: attributes["subresource"] != "status"))
     assert "no permission to update, patch example.com/v1/widgets/status in all namespaces" in sentence
@@ -171,13 +183,13 @@ async def test_cluster_scoped_primaries_cannot_be_partitioned_by_namespace() -> 
 
 def test_needs_follow_the_scope() -> None:
     watching = Controller("watching", primary="example.com/v1/widgets").watches("v1/secrets", map=lambda meta: ())
-    found = needs([watching], ("a", "b"), "fleets")
+    found = needs([watching], ("a", "b"), NAMES)
     secrets = Resource("", "v1", "secrets")
     assert [need for need in found if need.resource == secrets] == [
         Need(secrets, "a", ("get", "list", "watch")),
         Need(secrets, "b", ("get", "list", "watch")),
     ]
-    assert {need.namespace for need in needs([watching], (), "fleets")} == {"", "fleets"}
+    assert {need.namespace for need in needs([watching], (), NAMES)} == {"", "fleets"}
 
 
 def test_a_port_in_use_is_refused_with_the_fields_path() -> None:
