@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from shards.errors import ConfigError
-from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey, ranges_from
+from shards.keyrange import HASH_VERSION, SPACE, KeyRange, PartitionKey, range_of, ranges_from
 from shards.watermark import Watermark
 
 PROTOCOL_VERSION = 1
@@ -161,10 +161,9 @@ class ShardMap:
 
     def target_of(self, wanted: KeyRange) -> str | None:
         """The member that should own the range; None when the range is not in the layout."""
-        for each, target in zip(self.ranges, self.targets, strict=True):
-            if each == wanted:
-                return target
-        return None
+        i = range_of(wanted.first, self.boundaries)
+        end = self.boundaries[i + 1] if i + 1 < len(self.boundaries) else SPACE
+        return self.targets[i] if wanted.first == self.boundaries[i] and wanted.last == end - 1 else None
 
 
 class StoredMap(NamedTuple):

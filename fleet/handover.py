@@ -9,7 +9,9 @@
     STANDBY    target no more, or lost                       CloseStandby      IDLE
     OWNED      moved and its standby is synced, or forced    Drain             DRAINED
     DRAINED    at once                                       Release           IDLE
-    any owned  Lease no longer names this incarnation        Drop              IDLE
+    DRAINED    Lease no longer names this incarnation        CloseStandby      IDLE
+    OWNED      Lease no longer names this incarnation        Drop              IDLE
+    any        membership over                               Drop              IDLE
 
 `decide` is asked again after every action and every change of the view; it remembers nothing itself. A Claim that did
 not get an answer leaves the phase as it was: the Lease then names this incarnation although it does not hold the range,
@@ -115,10 +117,11 @@ def still_mine(local: LocalShard, record: ShardRecord | None, me: Holder) -> boo
 
 def _decide_owned(local: LocalShard, seen: Seen, me: Holder, shard_map: ShardMap) -> Action | None:
     record = seen.record
+    if local.phase is Phase.DRAINED:
+        # Nothing acts any more. A release that has landed, its answer lost or still on its way, leaves views to close.
+        return Action.RELEASE if still_mine(local, record, me) else Action.CLOSE_STANDBY
     if record is None or not still_mine(local, record, me) or local.range in shard_map.lost:
         return Action.DROP
-    if local.phase is Phase.DRAINED:
-        return Action.RELEASE
     target = shard_map.target_of(local.range)
     if target is None or seen.forced:
         return Action.DRAIN

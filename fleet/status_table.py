@@ -46,11 +46,11 @@ def _headline(status: FleetStatus) -> Text:
 
 
 def _members(status: FleetStatus) -> Table:
-    columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "reconciles/s", "renewed"]
+    columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "per s", "renewed"]
     revisions = any(row.revision for row in status.members)
     table = _table(*columns, *(["revision"] if revisions else []))
     for row in status.members:
-        ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s ago"
+        ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s"
         cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
         cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago, *([row.revision] if revisions else [])]
         table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells)
@@ -92,6 +92,6 @@ def _calm(row: ShardRow) -> int:
 def _table(*columns: str) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False, caption_justify="left")
     for column in columns:
-        numeric = column in ("epoch", "objects", "queue", "parked", "reconciles/s", "shards", "renewed")
+        numeric = column in ("epoch", "objects", "queue", "parked", "per s", "shards", "renewed")
         table.add_column(column, justify="right" if numeric else "left", no_wrap=column != "why")
     return table

@@ -214,11 +214,9 @@ class FencedClient:
         resource, name = resource_of(resource), self._resolve(name)
         fence, view = self._fence, self._view
         self._deadline()
-        refusal = fence.live.guards.breaker.admit(fence.clock())
+        refusal = fence.live.admit_destructive()
         if refusal is not None:
-            fence.metrics.breaker_open.labels(fence.controller).set(1)
             raise BreakerOpen(f"destructive acts of {fence.controller} are paused: {refusal}")
-        fence.metrics.breaker_open.labels(fence.controller).set(0)
         decided = view.snapshot(resource, name)
         found = await self._read(resource, name, "delete", keep_snapshot=decided)
         if found is None:

@@ -182,16 +182,17 @@ class OwnWrites:
         return found
 
     def _replace(self, barrier: Barrier, phase: Phase, uid: str, resource_version: str) -> None:
+        barriers = self._barriers.get(barrier.key, [])
+        if barrier not in barriers:
+            return  # it was seen and forgotten while a live read asked for it; a later write may stand in its place
         barrier.phase, barrier.uid, barrier.resource_version = phase, uid, resource_version
-        kept = [
+        self._barriers[barrier.key] = [
             each
-            for each in self._barriers.get(barrier.key, ())
+            for each in barriers
             if each is barrier
             or each.phase in _UNKNOWN
             or (each.resource, each.name) != (barrier.resource, barrier.name)
         ]
-        if kept:
-            self._barriers[barrier.key] = kept
 
     def _drop(self, barrier: Barrier) -> None:
         kept = [each for each in self._barriers.get(barrier.key, ()) if each is not barrier]
@@ -242,12 +243,12 @@ class Parking:
             self._on.setdefault(resource, {})[key] = None
         return parked.due - now
 
-    def pause(self, key: Key, now: float) -> float:
-        """A live read for the key failed: the next look is a long delay away. Returns it in seconds."""
-        parked = self.keys[key]
-        delay = self._delay(64)
-        parked.due = now + delay
-        return delay
+    def pause(self, key: Key, now: float) -> None:
+        """A live read for the key failed: the next look is a long delay away. Without effect on a key that was freed
+        meanwhile."""
+        parked = self.keys.get(key)
+        if parked is not None:
+            parked.due = now + self._delay(64)
 
     def release(self, key: Key) -> None:
         """The key may run."""

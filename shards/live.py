@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from shards.breaker import Breaker, BreakerSettings, TokenBucket
+from shards.breaker import Breaker, BreakerSettings, BreakerState, TokenBucket
 from shards.client import Transport
 from shards.clock import Clock
 from shards.errors import ApiError, NotFound, NotReadyYet, Unreachable
@@ -49,6 +49,12 @@ class LiveReader:
         self._metrics = metrics
         self._controller = controller
 
+    def admit_destructive(self) -> str | None:
+        """None when a destructive act may begin now (the breaker counts it); else why not."""
+        refusal = self.guards.breaker.admit(self._clock())
+        self._show_breaker()
+        return refusal
+
     def affordable(self) -> bool:
         """Whether a read may be made now, without waiting; it is paid for if so."""
         return self.guards.bucket.take(self._clock())
@@ -68,7 +74,6 @@ class LiveReader:
 
     async def read(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
         """The same, for a read that is paid for."""
-        breaker = self.guards.breaker
         try:
             answer = await self._transport.request(
                 "GET",
@@ -81,20 +86,28 @@ class LiveReader:
                 # No Status object: some other server's or a proxy's 404, which says nothing about the object.
                 self._failed(purpose)
                 raise
-            breaker.read_succeeded(self._clock())
-            self._count(purpose, "absent")
+            self._answered(purpose, "absent")
             return None
         except (ApiError, Unreachable):
             self._failed(purpose)
             raise
-        breaker.read_succeeded(self._clock())
-        self._count(purpose, "found")
+        self._answered(purpose, "found")
         found: Object = msgspec.json.decode(answer)
         return found
 
+    def _answered(self, purpose: str, result: str) -> None:
+        self.guards.breaker.read_succeeded(self._clock())
+        self._show_breaker()
+        self._count(purpose, result)
+
     def _failed(self, purpose: str) -> None:
         self.guards.breaker.read_failed(self._clock())
+        self._show_breaker()
         self._count(purpose, "failed")
+
+    def _show_breaker(self) -> None:
+        closed = self.guards.breaker.state(self._clock()) is BreakerState.CLOSED
+        self._metrics.breaker_open.labels(self._controller).set(0 if closed else 1)
 
     def _count(self, purpose: str, result: str) -> None:
         self._metrics.live_reads.labels(self._controller, purpose, result).inc()

@@ -30,13 +30,6 @@ class ShardMetrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        self.queue_seconds = Histogram(
-            "shardfleet_workqueue_queue_seconds",
-            "Time from a key's becoming ready to the start of its reconcile.",
-            ["controller"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
         self.retries = Counter(
             "shardfleet_workqueue_retries_total",
             "Keys that were queued again after a failure, with exponential delay.",
@@ -75,7 +68,7 @@ class ShardMetrics:
         )
         self.breaker_open = Gauge(
             "shardfleet_breaker_open",
-            "1 while destructive acts of the controller are paused.",
+            "1 while destructive acts of the controller are paused, or let through one at a time to probe.",
             ["controller"],
             registry=registry,
         )

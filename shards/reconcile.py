@@ -243,6 +243,10 @@ class Engine:
                 "%s %s waits: %s; live read failed: %s", self.controller.name, key, parked.blocked.reason, error
             )
             return
+        except Exception:  # an answer that is no object, say: it must cost this key only, and be asked for again
+            self.parking.pause(key, self._runtime.clock())
+            log.exception("live read of %s %s", self.controller.name, key)
+            return
         finally:
             del self._settling[key]
         # A key that was freed meanwhile may have written again: what was read is too old for it then.

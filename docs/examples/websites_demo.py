@@ -13,6 +13,6 @@ def demo_object(i: int) -> dict[str, Any]:
 
 
 def settled(site: dict[str, Any]) -> bool:
-    status = site.get("status", {})
-    observed = status.get("observedGeneration") == site["metadata"]["generation"]
-    return observed and status.get("ready") == site["spec"]["replicas"]
+    wanted = {"ready": site["spec"]["replicas"], "observedGeneration": site["metadata"]["generation"]}
+    status: dict[str, Any] = site.get("status", {})
+    return status == wanted

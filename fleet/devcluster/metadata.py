@@ -88,10 +88,6 @@ def is_subdomain(text: str) -> bool:
     return len(text) <= 253 and _SUBDOMAIN.match(text) is not None
 
 
-def is_dns_label(text: str) -> bool:
-    return len(text) <= 63 and _DNS_LABEL.match(text) is not None
-
-
 def name_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cause]:
     """What is wrong with the name of an object that is to be created."""
     name = metadata.get("name", "")

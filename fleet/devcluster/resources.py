@@ -182,10 +182,3 @@ class Registry:
 
     def has_built_in(self, group: str) -> bool:
         return any(each.resource.group == group for each in BUILT_IN)
-
-    def by_kind(self, api_version: str, kind: str) -> ResourceType | None:
-        """The resource that an owner reference names."""
-        for each in self._types.values():
-            if each.kind == kind and each.resource.api_version == api_version:
-                return each
-        return None

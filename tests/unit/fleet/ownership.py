@@ -11,6 +11,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from fleet.coordination import CoordinationUnavailable, Incarnation, MemberRecord, ShardMap, ShardRecord
 from fleet.coordinator import Coordinator, FleetLayout
@@ -309,8 +310,8 @@ class Fleet:
     def owners(self) -> dict[KeyRange, str]:
         """Who acts on what. Fails when two may act on one key."""
         acting = sorted(self.acting())
-        for (each, name), (other, rival) in zip(acting, acting[1:], strict=False):
-            assert not each.overlaps(other), f"{name} may act on {each} while {rival} may act on {other}, at {now():.3f}"
+        for (each, name), (other, rival) in pairwise(acting):
+            assert not each.overlaps(other), f"{name} may act on {each} and {rival} on {other}, at {now():.3f}"
         return dict(acting)
 
     def open(self) -> dict[KeyRange, str]:

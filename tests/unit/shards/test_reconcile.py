@@ -323,6 +323,27 @@ class TestOwnWritesGate:
         await asyncio.sleep(10)
         assert len(runs) > 1
 
+    async def test_an_answer_that_is_no_object_costs_its_key_a_pause_and_no_more(self, world: World) -> None:
+        runs = []
+
+        async def body(ctx: Context, request: Request) -> Result:
+            runs.append(world.clock())
+            if len(runs) == 1:
+                await ctx.client.patch_status({"phase": "ready"})
+            return Result(requeue_after_seconds=1)
+
+        world.website("a")
+        shard = world.shard(controller(body))
+        await shard.prewarm()
+        await shard.activate(world.tenure(), None, previous_epoch=0)
+        world.lag(WEBSITES)
+        world.transport.fail = lambda sent: ValueError("not JSON") if sent.agent.reason == "gate" else None
+        await asyncio.sleep(30)
+        assert len(runs) == 1
+        world.transport.fail = lambda _: None
+        await asyncio.sleep(10)
+        assert len(runs) > 1
+
     async def test_live_reads_stay_within_their_budget(self, world: World) -> None:
         world.runtime.settings = ShardSettings(gate=GateSettings(live_reads_per_second=2))
 
