@@ -165,7 +165,7 @@ def _targets(
     targets, returned = _returned(look, memory, settings, able, now)
     if not settled:
         return (targets, returned)
-    keepers = [name for name in silent if look.members[name].holder is not None]
+    keepers = [*silent, *_awaited(look, memory, settings, now)]
     made = plan(
         look.map.ranges,
         targets,
@@ -178,6 +178,17 @@ def _targets(
     if made.voluntary:
         memory.moved_at = now
     return made.targets, (*returned, *made.moves)
+
+
+def _awaited(look: Look, memory: Memory, settings: PlanSettings, now: float) -> list[str]:
+    """Members that were fenced, did not say that they were leaving, and may come back within the restart grace."""
+    return [
+        name
+        for name, record in look.members.items()
+        if record.holder is None
+        and not record.leaving
+        and now - memory.watch.sightings[name].since < settings.restart_grace_seconds
+    ]
 
 
 def _returned(

@@ -90,9 +90,10 @@ class RebalanceConfig(_Section, frozen=True):
     cooldown_seconds: float = 30.0
     """Seconds between two rounds that move shards by choice, 0 or more. Default 30: loads are measured over a
     minute, and a move must show in them before the next."""
-    restart_grace_seconds: float = 5.0
-    """Seconds for which a dead worker's shards wait for its restart before others take them, 0 or more. Default 5: a
-    warm restart takes well under one second; moving shards away and back costs two handovers each."""
+    restart_grace_seconds: float = 0.0
+    """Seconds for which a fenced worker's shards wait for its return before others take them, 0 or more. Default 0: a
+    worker is fenced only after it was silent for a whole lease, many times as long as a restart by its supervisor
+    takes; during a grace its keys have no owner. Raise it where moving a shard costs more than waiting."""
 
 
 class GateConfig(_Section, frozen=True):
@@ -126,7 +127,8 @@ class ScopeConfig(_Section, frozen=True):
     """`scope`: which primary objects the fleet looks after."""
 
     namespaces: tuple[str, ...] = ()
-    """Namespaces to watch. Default empty: all of them."""
+    """The namespace to watch, in a list. Default empty: all of them. More than one is refused so far: each would need
+    informers of its own."""
     label_selector: str = ""
     """Label selector for primaries, as kubectl writes it. Default empty: all of them."""
     field_selector: str = ""

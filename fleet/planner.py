@@ -23,6 +23,8 @@ class PlanSettings:
     cooldown_seconds: float = 30.0
     debounce_seconds: float = 1.0
     """A membership that changed less than this ago is not planned on: members tend to come and go together."""
+    restart_grace_seconds: float = 0.0
+    """How long the ranges of a fenced member wait for its return before others are given them."""
     standby_deadline_seconds: float = 60.0
     """A target whose standby is not synced by then loses the range again (R13)."""
 

@@ -276,6 +276,7 @@ def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport
         plan_settings=PlanSettings(
             churn_per_round=config.rebalance.churn_per_round,
             cooldown_seconds=config.rebalance.cooldown_seconds,
+            restart_grace_seconds=config.rebalance.restart_grace_seconds,
         ),
         reaped_predecessor=start.reaped_predecessor,
     )

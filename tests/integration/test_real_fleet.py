@@ -228,7 +228,7 @@ async def _coordinator_dies(plane: ControlPlane, pods: tuple[Pod, ...], site: Si
 
 
 async def _pod_joins(plane: ControlPlane, pod: Pod, history: History) -> None:
-    """Two workers more, 16 shards for six: four move. Three Lease writes each, one map write a round, none per object."""
+    """Two workers more, 16 shards for six: four move. Three Lease writes each, one map write, none per object."""
     before = await asyncio.to_thread(history.verdict)
     began = time.time()
 

@@ -150,3 +150,8 @@ def test_the_example_is_valid() -> None:
 def test_whatever_is_in_the_file_the_answer_is_a_config_or_a_config_error(text: str) -> None:
     with suppress(ConfigError):
         assert parse_config(text).fleet
+
+
+def test_more_than_one_namespace_is_refused_until_informers_can_follow_several() -> None:
+    with pytest.raises(ConfigError, match=r"scope\.namespaces: this version supports one namespace"):
+        parse_config("{fleet: web, controller: 'a:b', scope: {namespaces: [one, two]}}")

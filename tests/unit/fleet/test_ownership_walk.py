@@ -261,7 +261,8 @@ def claim_without_comparing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def overwrite(self: LocalStore, kind: Kind, name: str, new: W, replaces: str) -> W:
         found = self.records.get((kind, name))
-        if found is not None and isinstance(new, ShardRecord) and new.holder is not None:
+        record: object = new
+        if found is not None and isinstance(record, ShardRecord) and record.holder is not None:
             return put(self, kind, name, new, found.version)
         return put(self, kind, name, new, replaces)
 
