@@ -77,6 +77,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._followed = 0
+        self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
@@ -273,6 +274,15 @@ class Worker:
                 )
             )
         self._follow_map()
+        self._report_openings()
+
+    def _report_openings(self) -> None:
+        """Renew at once when all that is held has opened: until then the record says nothing about its objects."""
+        owned = [runner for runner in self.runners.values() if runner.local.phase is Phase.OWNED]
+        opened = {each.range: each.local.epoch for each in owned if each.shard is not None and each.shard.open}
+        if len(opened) == len(owned) and opened != self._opened:
+            self._opened = opened
+            self.member.renew_now.set()
 
     def _follow_map(self) -> None:
         """R14: a map is followed once nothing is held that overlaps what it marks lost."""

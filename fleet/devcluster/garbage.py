@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from fleet.devcluster.deletion import FOREGROUND, ORPHAN, DeleteOptions
-from fleet.devcluster.resources import NAMESPACES
-from fleet.devcluster.storage import Commit, Stored, Table
+from fleet.devcluster.requestlog import RequestLog
+from fleet.devcluster.resources import NAMESPACES, Registry
+from fleet.devcluster.storage import Commit, Storage, Stored, Table
+from fleet.devcluster.writes import Writer
 from shards.objects import Object, Resource
-
-if TYPE_CHECKING:
-    from fleet.devcluster.server import ApiServer
 
 USER_AGENT = "kube-controller-manager/embedded garbage-collector"
 
@@ -27,13 +25,16 @@ class Garbage:
     an owner's UID to the objects whose owner references name it.
     """
 
-    def __init__(self, server: ApiServer) -> None:
-        self._server = server
+    def __init__(self, storage: Storage, registry: Registry, writer: Writer, log: RequestLog) -> None:
+        self._storage = storage
+        self._registry = registry
+        self._writer = writer
+        self._log = log
         self._live: dict[str, tuple[Resource, str]] = {}
         self._dependents: dict[str, set[tuple[Resource, str]]] = defaultdict(set)
         self._suspects: set[tuple[Resource, str]] = set()
         self._wake = asyncio.Event()
-        server.storage.listeners.append(self._follow)
+        storage.listeners.append(self._follow)
 
     async def run(self, interval_seconds: float = 0.1) -> None:
         """Collects in the background until cancelled. interval_seconds: from a cause to its collection."""
@@ -84,13 +85,13 @@ class Garbage:
 
     def _suspect_namespace(self, gone: Stored) -> None:
         namespace = gone.meta.namespace
-        found = self._server.storage.table(NAMESPACES).objects.get(namespace) if namespace else None
+        found = self._storage.table(NAMESPACES).objects.get(namespace) if namespace else None
         if found is not None and found.meta.deletion_timestamp:
             self._suspects.add((NAMESPACES.resource, namespace))
 
     def _examine(self, resource: Resource, key: str) -> int:
-        kind = self._server.registry.get(resource)
-        table = self._server.storage.table(kind) if kind else None
+        kind = self._registry.get(resource)
+        table = self._storage.table(kind) if kind else None
         stored = table.objects.get(key) if table else None
         if table is None or stored is None:
             return 0
@@ -120,17 +121,17 @@ class Garbage:
         return deleted
 
     def _delete_dependent(self, resource: Resource, key: str) -> int:
-        kind = self._server.registry.get(resource)
-        found = self._server.storage.table(kind).objects.get(key) if kind else None
+        kind = self._registry.get(resource)
+        found = self._storage.table(kind).objects.get(key) if kind else None
         if kind is None or found is None or found.meta.deletion_timestamp:
             return 0
-        return self._delete(self._server.storage.table(kind), found)
+        return self._delete(self._storage.table(kind), found)
 
     def _disown(self, resource: Resource, key: str, uid: str) -> None:
-        kind = self._server.registry.get(resource)
+        kind = self._registry.get(resource)
         if kind is None:
             return
-        table = self._server.storage.table(kind)
+        table = self._storage.table(kind)
         found = table.objects.get(key)
         if found is None:
             return
@@ -140,8 +141,8 @@ class Garbage:
             body["metadata"]["ownerReferences"] = [owner for owner in owners if owner["uid"] != uid]
             return body
 
-        outcome = self._server.writer.patch(table, found.meta.namespace, found.meta.name, change)
-        self._server.record_internal("patch", table.kind, outcome, USER_AGENT)
+        outcome = self._writer.patch(table, found.meta.namespace, found.meta.name, change)
+        self._log.own_write("patch", table.kind, outcome, USER_AGENT)
 
     def _remove_finalizer(self, table: Table, stored: Stored, finalizer: str) -> int:
         def change(body: Object) -> Object:
@@ -149,14 +150,14 @@ class Garbage:
             body["metadata"]["finalizers"] = kept
             return body
 
-        outcome = self._server.writer.patch(table, stored.meta.namespace, stored.meta.name, change)
-        self._server.record_internal("patch", table.kind, outcome, USER_AGENT)
+        outcome = self._writer.patch(table, stored.meta.namespace, stored.meta.name, change)
+        self._log.own_write("patch", table.kind, outcome, USER_AGENT)
         return int(outcome.removed)
 
     def _end_namespace(self, namespaces: Table, namespace: Stored) -> int:
         """Deletes the content; the namespace goes with the last object."""
         name, deleted, left = namespace.meta.name, 0, 0
-        for table in self._server.storage.tables():
+        for table in self._storage.tables():
             for stored in tuple(table.scan(f"{name}/")) if table.kind.namespaced else ():
                 if not stored.meta.deletion_timestamp:
                     deleted += self._delete(table, stored)
@@ -168,12 +169,12 @@ class Garbage:
             body.get("spec", {}).pop("finalizers", None)
             return body
 
-        outcome = self._server.writer.patch(namespaces, "", name, change)
-        self._server.record_internal("update", NAMESPACES, outcome, USER_AGENT)
+        outcome = self._writer.patch(namespaces, "", name, change)
+        self._log.own_write("update", NAMESPACES, outcome, USER_AGENT)
         return deleted + int(outcome.removed)
 
     def _delete(self, table: Table, stored: Stored) -> int:
         options = DeleteOptions(propagation_policy="Background")
-        outcome = self._server.writer.delete(table, stored.meta.namespace, stored.meta.name, options)
-        self._server.record_internal("delete", table.kind, outcome, USER_AGENT)
+        outcome = self._writer.delete(table, stored.meta.namespace, stored.meta.name, options)
+        self._log.own_write("delete", table.kind, outcome, USER_AGENT)
         return int(outcome.removed)

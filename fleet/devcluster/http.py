@@ -14,9 +14,10 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 
 from fleet.devcluster import statuses
+from fleet.devcluster.answers import Answer
 from fleet.devcluster.control import Control
 from fleet.devcluster.faults import AckLost
-from fleet.devcluster.server import Answer, ApiServer
+from fleet.devcluster.server import ApiServer
 from fleet.devcluster.watches import WatchStream
 from shards.errors import ConfigError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fleet.coordination import Holder
+from fleet.devcluster.fleets import Fleets
 from fleet.devcluster.journal import Entry
-from fleet.devcluster.ownership import Ownership
 from fleet.devcluster.verdict import Finding, Verdict
 from fleet.object_names import CONFIG_MAPS, KIND_LABEL, LEASES, Kind
 from shards.useragent import UserAgent
@@ -22,6 +22,7 @@ def judge(entries: Iterable[Entry]) -> Verdict:
     """The verdict over a journal in commit order.
 
     A *fleet write* is a write whose User-Agent begins with `fleet/`. Coordination objects are Leases and the map.
+    Several fleets on one server are judged each by itself; the counts are sums over all of them.
 
     children: objects created by fleet writes with a controller owner reference that exist at the end.
     child_posts: such creates, and creates by the fleet that were answered AlreadyExists where such an object exists.
@@ -31,7 +32,7 @@ def judge(entries: Iterable[Entry]) -> Verdict:
     duplicate_status_writes: successful status writes by the fleet whose resulting status is byte for byte that of the
         status write before it on the same object (UID), where that one was the fleet's too.
     takeovers: claims of a shard Lease over a holder that had not released it; not a broken promise by itself.
-    overlap_violations: (a) moments at which two live incarnations begin to hold active ranges that overlap; live means
+    overlap_violations: (a) moments at which two live incarnations of one fleet begin to hold active ranges that overlap; live means
         that the member Lease is held at that epoch; ranges of different partition keys always overlap. (b) successful
         fleet writes to other than coordination objects whose author (`m=`, `e=`) is fenced, or does not hold the
         active shard Lease that covers the key (`k=`, `u=`) when the write commits.
@@ -50,20 +51,20 @@ class Judge:
     """The same, entry by entry: `hear` in commit order, `verdict` at any time."""
 
     def __init__(self) -> None:
-        self._ownership = Ownership()
+        self._fleets = Fleets()
         self._counts = Verdict()
         self._children: dict[str, ChildName] = {}
         self._live: dict[ChildName, str] = {}
         self._statuses: dict[str, tuple[str, bool]] = {}
 
     def verdict(self) -> Verdict:
-        found, owned = self._counts, self._ownership
+        found, fleets = self._counts, self._fleets
         found.children = len(self._children)
-        found.takeovers = owned.takeovers
-        found.member_lease_writes = owned.member_writes
-        found.lease_writes_per_range = dict(owned.lease_writes)
-        found.timeline = owned.spans
-        found.gaps = owned.all_gaps()
+        found.takeovers = fleets.takeovers
+        found.member_lease_writes = fleets.member_writes
+        found.lease_writes_per_range = fleets.lease_writes
+        found.timeline = fleets.timeline()
+        found.gaps = list(fleets.gaps())
         return found
 
     def hear(self, entry: Entry) -> None:
@@ -77,7 +78,7 @@ class Judge:
         if not entry.succeeded:
             return
         if entry.resource == str(LEASES):
-            for what in self._ownership.follow(entry):
+            for what in self._fleets.follow(entry):
                 self._find("overlap_violations", entry, what)
         elif _is_map(entry):
             self._counts.map_writes += 1
@@ -122,7 +123,8 @@ class Judge:
             return
         holder = Holder(agent.member, int(agent.epoch))
         namespace, _, name = agent.key.rpartition("/")
-        owned, key = self._ownership, (namespace, name, agent.uid)
+        key = namespace, name, agent.uid
+        owned = self._fleets.author_of(agent, holder, key)
         if not owned.alive(holder):
             self._find("overlap_violations", entry, f"{_path(entry)} was written by {holder}, which is fenced")
         elif not owned.holds(holder, *key):

@@ -1,4 +1,4 @@
-"""Who owned which range when, read off the Lease writes of a journal."""
+"""Who owned which range of one fleet when, read off the Lease writes of a journal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Ownership:
     owner. A gap ends with the next claim by a live member.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fleet: str = "") -> None:
+        """fleet: what spans and gaps are marked with."""
+        self.fleet = fleet
         self.members: dict[str, MemberRecord] = {}
         self.shards: dict[LeaseKey, ShardRecord] = {}
         self.spans: dict[str, list[OwnershipSpan]] = {}
@@ -31,6 +33,7 @@ class Ownership:
         self.lease_writes: Counter[str] = Counter()
         self.released: dict[Holder, set[LeaseKey]] = {}
         self._names: dict[tuple[str, str], LeaseKey | str] = {}
+        self._members_ever: set[str] = set()
         self._open: dict[LeaseKey, OwnershipSpan] = {}
         self._gaps: dict[LeaseKey, tuple[str, float]] = {}
         self._overlapping: set[frozenset[tuple[LeaseKey, Holder]]] = set()
@@ -62,6 +65,13 @@ class Ownership:
         record = self.members.get(holder.member)
         return record is None or (record.epoch == holder.epoch and record.holder is not None)
 
+    def has_had_member(self, name: str) -> bool:
+        return name in self._members_ever
+
+    def has_had_range(self, covered: str) -> bool:
+        """covered: str(KeyRange)."""
+        return covered in self.lease_writes
+
     def holds(self, holder: Holder, namespace: str, name: str, uid: str) -> bool:
         """Whether that incarnation holds the active range into which the key falls."""
         return any(
@@ -78,7 +88,7 @@ class Ownership:
 
     def all_gaps(self) -> list[Gap]:
         """Closed ones, then those that last."""
-        lasting = [Gap(str(key[1]), cause, began, None) for key, (cause, began) in self._gaps.items()]
+        lasting = [Gap(str(key[1]), cause, began, None, self.fleet) for key, (cause, began) in self._gaps.items()]
         return [*self.gaps, *lasting]
 
     def _shard_written(self, entry: Entry, key: LeaseKey, new: ShardRecord) -> None:
@@ -105,17 +115,24 @@ class Ownership:
         if holder is None:
             raise ValueError("a claim names its holder")
         span = OwnershipSpan(
-            str(key[1]), str(holder), new.epoch, entry.seq, entry.time, over=str(before) if before else ""
+            str(key[1]),
+            str(holder),
+            new.epoch,
+            entry.seq,
+            entry.time,
+            over=str(before) if before else "",
+            fleet=self.fleet,
         )
         self._open[key] = span
         self.spans.setdefault(span.range, []).append(span)
         self.released.get(holder, set()).discard(key)
         if self.alive(holder) and key in self._gaps:
             cause, began = self._gaps.pop(key)
-            self.gaps.append(Gap(span.range, cause, began, entry.time))
+            self.gaps.append(Gap(span.range, cause, began, entry.time, self.fleet))
 
     def _member_written(self, entry: Entry, new: MemberRecord) -> None:
         self.members[new.name] = new
+        self._members_ever.add(new.name)
         self.member_writes += 1
         for key, record in self.shards.items():
             holder = record.holder

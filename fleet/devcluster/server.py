@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import msgspec
 
 from fleet.devcluster import patches, statuses
-from fleet.devcluster.crds import defined_types
+from fleet.devcluster.answers import Answer
+from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.deletion import delete_options
 from fleet.devcluster.discovery import discovery_answer
 from fleet.devcluster.faults import AckLost, Faults
@@ -19,30 +20,18 @@ from fleet.devcluster.garbage import Garbage
 from fleet.devcluster.listoptions import check_list_options, filter_of, version_of
 from fleet.devcluster.lists import encoded_list, list_answer
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requests import Query, Request, Target, name_in, verb_of
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Registry, ResourceType
-from fleet.devcluster.storage import Storage, Stored, Table, object_key
+from fleet.devcluster.requestlog import RequestLog
+from fleet.devcluster.requests import Query, Request, Target
+from fleet.devcluster.resources import NAMESPACES, Registry, ResourceType
+from fleet.devcluster.storage import Storage, Table, object_key
 from fleet.devcluster.strategy import read_body
-from fleet.devcluster.watches import WatchStream
 from fleet.devcluster.watching import Watching
 from fleet.devcluster.writes import Outcome, Writer
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
 
-JSON = "application/json"
 FRESHNESS_SECONDS = 3.0
 """How long a read waits for a resourceVersion that the server has not reached (the real server's figure)."""
-
-
-@dataclass(slots=True)
-class Answer:
-    """body: complete unless `stream` is set; then lines come from the stream until it ends."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = JSON
-    retry_after: str = ""
-    stream: WatchStream | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -77,10 +66,18 @@ class ApiServer:
         self.storage = Storage(history_limit=self.settings.history_limit)
         self.recorder = recorder
         self.faults = Faults()
-        self.watching = Watching(self.storage, self.faults, self.rng)
+        self.watching = Watching(
+            self.storage,
+            self.faults,
+            self.rng,
+            bookmark_seconds=self.settings.bookmark_seconds,
+            watch_seconds=self.settings.watch_seconds,
+        )
         namespaces = self.storage.table(NAMESPACES)
         self.writer = Writer(self.storage, namespaces, self.rng, wall_seconds)
-        self.garbage = Garbage(self)
+        self._log = RequestLog(recorder)
+        self._definitions = Definitions(self.registry, self.storage, self.watching)
+        self.garbage = Garbage(self.storage, self.registry, self.writer, self._log)
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.writer.create(namespaces, "", {"metadata": {"name": name}})
         for each in self.registry:
@@ -102,10 +99,8 @@ class ApiServer:
             await self._reach(request)
             answer = self._route(request)
         except statuses.StatusError as error:
-            answer = Answer(
-                error.code, error.body(), "text/plain; charset=utf-8" if error.text else JSON, error.retry_after
-            )
-            self._record_failure(request, error)
+            answer = Answer.failed(error)
+            self._log.failed(request, error)
         if self.faults.lost_acks and self.faults.loses(request):
             if answer.stream is not None:
                 answer.stream.close()
@@ -195,22 +190,22 @@ class ApiServer:
         stored = table.objects.get(object_key(target.namespace, target.name))
         if stored is None:
             raise statuses.not_found(table.kind, target.name)
-        self._record("get", request, target, 200, stored)
+        self._log.answered("get", request, target, 200, stored)
         return Answer(200, stored.raw)
 
     def _list(self, request: Request, target: Target, table: Table) -> Answer:
         check_list_options(request)
         wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
         body = list_answer(table, self.storage, wanted, request)
-        self._record("list", request, target, 200, None)
+        self._log.answered("list", request, target, 200)
         return Answer(200, body)
 
     def _watch(self, request: Request, target: Target, table: Table) -> Answer:
         wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
         if target.name:
             wanted = wanted.named(target.name)
-        stream = self.watching.open(request, table, wanted, self.settings)
-        self._record("watch", request, target, 200, None)
+        stream = self.watching.open(request, table, wanted)
+        self._log.answered("watch", request, target, 200)
         return Answer(200, stream=stream)
 
     # ------------------------------------------------------------------ writes
@@ -238,11 +233,11 @@ class ApiServer:
         options, dry_run = delete_options(request)
         outcome = self.writer.delete(table, target.namespace, target.name, options, dry_run=dry_run)
         if not dry_run:
-            self._record("delete", request, target, 200, outcome.stored, removed=outcome.removed)
-            self._follow_definition(table.kind, outcome)
+            self._log.answered("delete", request, target, 200, outcome.stored, removed=outcome.removed)
+            self._definitions.follow(table.kind, outcome)
         if not outcome.removed or table.kind.returns_deleted:
             return Answer(200, outcome.stored.raw)
-        return Answer(200, _deleted_status(table.kind, outcome.stored))
+        return Answer.deleted(table.kind, outcome.stored)
 
     def _delete_collection(self, request: Request, target: Target, table: Table) -> Answer:
         options, dry_run = delete_options(request)
@@ -252,81 +247,16 @@ class ApiServer:
         for stored in chosen:
             outcome = self.writer.delete(table, stored.meta.namespace, stored.meta.name, options, dry_run=dry_run)
             if not dry_run:
-                self._record("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
-                self._follow_definition(table.kind, outcome)
+                self._log.answered("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
+                self._definitions.follow(table.kind, outcome)
         return Answer(200, encoded_list(table.kind, chosen, {"resourceVersion": str(version)}))
 
     def _written(self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome) -> Answer:
         status = 201 if outcome.created else 200
         if not request.dry_run:
-            self._record(verb, request, target, status, outcome.stored, removed=outcome.removed)
-            self._follow_definition(table.kind, outcome)
+            self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
+            self._definitions.follow(table.kind, outcome)
         return Answer(status, outcome.stored.raw)
-
-    def _follow_definition(self, kind: ResourceType, outcome: Outcome) -> None:
-        """A definition that came, changed or went takes its resources along."""
-        if kind.resource != CUSTOM_RESOURCE_DEFINITIONS.resource:
-            return
-        definition = outcome.stored.decode()
-        names = definition["spec"]["names"]["plural"], definition["spec"]["group"]
-        served = () if outcome.removed else tuple(defined_types(definition))
-        for each in tuple(self.registry):
-            gone = (each.resource.plural, each.resource.group) == names and each.custom
-            if gone and each.resource not in {kept.resource for kept in served}:
-                self._drop(each)
-        for each in served:
-            self.registry.add(each)
-            self.storage.table(each).kind = each
-
-    def _drop(self, kind: ResourceType) -> None:
-        table = self.storage.table(kind)
-        for key in tuple(table.keys):
-            self.storage.delete(table, key)
-        self.watching.end(kind.resource)
-        self.registry.remove(kind.resource)
-        self.storage.drop(kind.resource)
-
-    # ------------------------------------------------------------------ the record
-
-    def _record(
-        self,
-        verb: str,
-        request: Request,
-        target: Target,
-        status: int,
-        stored: Stored | None,
-        *,
-        removed: bool = False,
-    ) -> None:
-        if self.recorder is not None:
-            self.recorder.record(
-                verb,
-                target.resource,
-                namespace=target.namespace,
-                name=target.name,
-                subresource=target.subresource,
-                status=status,
-                user_agent=request.user_agent,
-                stored=stored,
-                removed=removed,
-            )
-
-    def record_internal(self, verb: str, kind: ResourceType, outcome: Outcome, user_agent: str) -> None:
-        """Records a write of the server's own controllers, which make no request."""
-        if self.recorder is not None:
-            self.recorder.record(
-                verb, kind.resource, status=200, user_agent=user_agent, stored=outcome.stored, removed=outcome.removed
-            )
-
-    def _record_failure(self, request: Request, error: statuses.StatusError) -> None:
-        target = Target.parse(request.path)
-        if self.recorder is None or target is None:
-            return
-        verb = verb_of(request, target)
-        if verb == "create" and not target.name:
-            name = name_in(request.body)
-            target = Target(target.resource, target.namespace, name, target.subresource)
-        self._record(verb, request, target, error.code, None)
 
     # ------------------------------------------------------------------ for tests and tools
 
@@ -338,14 +268,5 @@ class ApiServer:
         table = self.storage.table(kind)
         parsed = read_body(kind, msgspec.json.encode({"kind": kind.kind, "apiVersion": resource.api_version, **body}))
         outcome = self.writer.create(table, parsed["metadata"].get("namespace", ""), parsed)
-        self._follow_definition(kind, outcome)
+        self._definitions.follow(kind, outcome)
         return outcome.stored.decode()
-
-
-def _deleted_status(kind: ResourceType, stored: Stored) -> bytes:
-    details = {"name": stored.meta.name, "kind": kind.resource.plural, "uid": stored.meta.uid}
-    if kind.resource.group:
-        details["group"] = kind.resource.group
-    return msgspec.json.encode(
-        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    )

@@ -19,7 +19,7 @@ class OwnershipSpan(msgspec.Struct):
 
     holder: `<member>@<member epoch>`. Times are the journal's. ended_by: "release", "takeover" (claimed over),
     "retire" (the holder vanished in another write), "deletion", or "" while it lasts. over: the holder that a takeover
-    replaced, else "".
+    replaced, else "". fleet: "namespace/name".
     """
 
     range: str
@@ -31,16 +31,18 @@ class OwnershipSpan(msgspec.Struct):
     ended_seq: int = 0
     ended_at: float | None = None
     ended_by: str = ""
+    fleet: str = ""
 
 
 class Gap(msgspec.Struct, frozen=True):
     """A range without a live owner. cause: "release", "death" (its member was fenced, left or began anew), "activation"
-    or "deletion". ended_at None: nobody has claimed it yet."""
+    or "deletion". ended_at None: nobody has claimed it yet. fleet: "namespace/name"."""
 
     range: str
     cause: str
     began_at: float
     ended_at: float | None
+    fleet: str = ""
 
     @property
     def seconds(self) -> float | None:

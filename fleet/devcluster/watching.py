@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from fleet.devcluster import statuses
 from fleet.devcluster.faults import Faults
@@ -14,22 +13,23 @@ from fleet.devcluster.storage import HistoryGone, Storage, Table, event_line
 from fleet.devcluster.watches import WatchStream, bookmark_line
 from shards.objects import Resource
 
-if TYPE_CHECKING:
-    from fleet.devcluster.server import ServerSettings
-
 
 class Watching:
     """The open watches of one server."""
 
-    def __init__(self, storage: Storage, faults: Faults, rng: random.Random) -> None:
-        """rng: for the life of watches that name no timeout."""
+    def __init__(
+        self, storage: Storage, faults: Faults, rng: random.Random, *, bookmark_seconds: float, watch_seconds: float
+    ) -> None:
+        """rng: for the life of watches that name no timeout. The seconds are those of the server's settings."""
         self.streams: set[WatchStream] = set()
         self._storage = storage
         self._faults = faults
         self._rng = rng
+        self._bookmark_seconds = bookmark_seconds
+        self._watch_seconds = watch_seconds
         faults.on_release = self._reconsider
 
-    def open(self, request: Request, table: Table, wanted: Filter, settings: ServerSettings) -> WatchStream:
+    def open(self, request: Request, table: Table, wanted: Filter) -> WatchStream:
         """A stream that shows what the request asks for; it may end at once with an ERROR event. Raises StatusError."""
         check_watch_options(request)
         after, initial = version_of(request), wants_initial_events(request)
@@ -41,8 +41,8 @@ class Watching:
         self.streams.add(stream)
         bookmarks = request.flag("allowWatchBookmarks")
         if bookmarks:
-            stream.start_bookmarks(settings.bookmark_seconds, self._version)
-        seconds = float(request.number("timeoutSeconds")) or settings.watch_seconds * (1.0 + self._rng.random())
+            stream.start_bookmarks(self._bookmark_seconds, self._version)
+        seconds = float(request.number("timeoutSeconds")) or self._watch_seconds * (1.0 + self._rng.random())
         stream.end_after(seconds, self._version if bookmarks else None)
         return stream
 

@@ -157,6 +157,24 @@ async def test_the_main_job_runs_on_a_real_server(cluster_binary: Path, tmp_path
             await transport.close()
 
 
+@pytest.mark.timeout(120)
+async def test_a_server_that_does_not_filter_by_shard_serves_just_as_well(cluster_binary: Path, tmp_path: Path) -> None:
+    with ControlPlane(tmp_path / "plane", binary=cluster_binary, sharded=False) as plane:
+        transport = await connect(kubeconfig=str(plane.kubeconfig))
+        try:
+            site = Site(transport)
+            await site.install()
+            await site.create(100)
+            async with in_background(DeploymentPlayer(transport, user_agent="player").run()):
+                with Pod("web-0", fleet_config(tmp_path), plane.kubeconfig, tmp_path) as pod:
+                    await site.settle(within_seconds=60)
+                    assert await asyncio.to_thread(pod.terminate) == 0
+        finally:
+            await transport.close()
+        _nothing_was_done_twice(History(plane).verdict())
+    assert "server-side sharding: not offered" in pod.log.read_text()
+
+
 async def _main_job(plane: ControlPlane, site: Site, directory: Path) -> None:
     config, history = fleet_config(directory), History(plane)
 

@@ -1,0 +1,39 @@
+"""What a request gets back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.storage import Stored
+from fleet.devcluster.watches import WatchStream
+
+JSON = "application/json"
+
+
+@dataclass(slots=True)
+class Answer:
+    """body: complete unless `stream` is set; then lines come from the stream until it ends."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    retry_after: str = ""
+    stream: WatchStream | None = None
+
+    @classmethod
+    def failed(cls, error: StatusError) -> Answer:
+        content_type = "text/plain; charset=utf-8" if error.text else JSON
+        return cls(error.code, error.body(), content_type, error.retry_after)
+
+    @classmethod
+    def deleted(cls, kind: ResourceType, last: Stored) -> Answer:
+        """Of a delete whose object is gone, where the resource does not return the object. last: its last version."""
+        details = {"name": last.meta.name, "kind": kind.resource.plural, "uid": last.meta.uid}
+        if kind.resource.group:
+            details["group"] = kind.resource.group
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return cls(200, msgspec.json.encode(status))
