@@ -10,12 +10,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
 PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
-PACKAGES := shards fleet chaos docs/examples tests
+PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster test test-long clean
+.PHONY: help setup demo check format unit contract integration model cluster test test-long bench-main bench-transport clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## create .venv with the pinned dependencies and the `fleet` command
 
@@ -33,14 +33,14 @@ check: setup ## format, lint, types, import contracts and unit tests: under a mi
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) tests/unit
+	$(PYTEST) -n 2 tests/unit
 
 format: setup ## rewrite the sources in the project's format
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
 unit: setup ## unit tests, on a virtual clock
-	$(PYTEST) tests/unit
+	$(PYTEST) -n 2 tests/unit
 
 contract: setup cluster ## the same histories on the embedded and on the real API server
 	$(PYTEST) tests/contract
@@ -59,6 +59,12 @@ test: check cluster ## everything: check, then all tests that need a server, the
 
 test-long: test ## everything, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
 	$(MODEL_PYTHON) tests/model/ownership_model.py --all
+
+bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for one object a line; fails on a missed target
+	$(BIN)/python -m benchmarks.main_job
+
+bench-transport: setup ## CPU per request against plain aiohttp, likewise
+	$(BIN)/python -m benchmarks.transport
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

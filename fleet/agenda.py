@@ -223,21 +223,21 @@ def _stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) 
     """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or do not
     repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or begins anew."""
     patience = 2 * settings.standby_deadline_seconds
-    late: set[str] = set()
+    late: set[Holder] = set()
     for each, (target, _, since) in memory.handing.items():
         record = look.shards.get(each)
         if record is not None and record.holder is not None and standby_of(record, target, look.map) is not None:
-            late |= {record.holder.member} if now - since > patience else set()
+            late |= {record.holder} if now - since > patience else set()
     newest_loss = max(look.map.lost.values(), default=0)
     behind = [Holder(name, each.epoch) for name, each in look.members.items() if each.seen_map < newest_loss]
     memory.behind = {each: memory.behind.get(each, now) for each in behind}
-    late |= {each.member for each, since in memory.behind.items() if now - since > patience}
+    late |= {each for each, since in memory.behind.items() if now - since > patience}
     return tuple(
-        Holder(name, member.epoch)
-        for name in sorted(late)
-        if (member := look.members.get(name)) is not None
+        each
+        for each in sorted(late)
+        if (member := look.members.get(each.member)) is not None
         and member.holder is not None
-        and memory.expelled.get(name) != member.epoch
+        and member.epoch == each.epoch != memory.expelled.get(each.member)
     )
 
 

@@ -46,7 +46,8 @@ class Candidate:
     """Holds `office` while elected.
 
     known_epoch: the highest epoch of an office that the map remembers. confirmed: whether the view is current enough to
-    stay in office (R13).
+    take office and to stay in it (R13): who cannot see must let others see. eager: whether it would take office soon,
+    and so needs a view that is confirmed.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Candidate:
         self._clock = clock
         self._rng = rng
         self._sighting: Sighting | None = None
+        self.eager = False
 
     def in_office(self) -> Office | None:
         """The present term, None when there is none or it has run out."""
@@ -133,8 +135,11 @@ class Candidate:
             reaped_predecessor=self.reaped_predecessor,
             now=now,
         )
+        self.eager = not isinstance(decision, Watch) or decision.until - now < self.renew_seconds
         if isinstance(decision, Watch):
             return max(0.05, min(self.renew_seconds, decision.until - now))
+        if not self._confirmed():
+            return self.renew_seconds / 8
         sent_at = self._clock()
         record = await self.coordination.write_coordinator(decision.record, decision.record.version)
         self.office = Office(record, acting_until(sent_at, self.lease_seconds), sent_at)

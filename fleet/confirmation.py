@@ -29,4 +29,5 @@ async def keep_confirmed(
             await view.confirm()
         except CoordinationUnavailable as error:
             log.warning("the view of map and shard records could not be confirmed: %s", error)
+        if clock() >= view.confirmed_at + lease_seconds / 2:
             await asyncio.sleep(lease_seconds / 16)

@@ -18,6 +18,7 @@ from fleet.coordination import CasConflict, Coordination, CoordinationUnavailabl
 from fleet.handover import is_free
 from fleet.planner import PlanSettings
 from fleet.registrar import FleetLayout, Registrar
+from fleet.telemetry import Telemetry
 from shards.clock import Clock, boot_seconds
 
 __all__ = ["Coordinator", "FleetLayout"]
@@ -43,10 +44,11 @@ class Coordinator:
         reaped_predecessor: bool = False,
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         rng = rng or random.Random()
         self.coordination = coordination
-        self.registrar = Registrar(coordination, layout, clock)
+        self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
@@ -72,6 +74,12 @@ class Coordinator:
         return self.candidate.in_office() is not None
 
     @property
+    def epoch(self) -> int:
+        """Of the present term; 0 out of office."""
+        office = self.candidate.in_office()
+        return office.epoch if office is not None else 0
+
+    @property
     def view(self) -> CoordinationView:
         assert self._view is not None, "run() opens the view"
         return self._view
@@ -92,7 +100,7 @@ class Coordinator:
             asyncio.create_task(self._follow(), name="coordinator view"),
             asyncio.create_task(self._govern(), name="coordinator"),
             asyncio.create_task(
-                keep_confirmed(self._view, self.lease_seconds, self.clock, wanted=lambda: self.in_office),
+                keep_confirmed(self._view, self.lease_seconds, self.clock, wanted=self._view_is_wanted),
                 name="coordinator confirmation",
             ),
         ]
@@ -120,6 +128,9 @@ class Coordinator:
     def _view_is_confirmed(self) -> bool:
         """R13: an office is only renewed on a view of map and shard records that is known to be current."""
         return self.clock() - self.view.confirmed_at <= self.lease_seconds
+
+    def _view_is_wanted(self) -> bool:
+        return self.in_office or self.candidate.eager
 
     # -- government -------------------------------------------------------------------------------------------------
 

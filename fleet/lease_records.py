@@ -1,19 +1,13 @@
 """Member, shard and coordinator records as Leases, and back. Pure; the map is in `fleet.map_record`.
 
-holderIdentity holds the holder, leaseTransitions the epoch, and annotations the rest. Times in a Lease are for people:
-nobody compares its clock with them (design 3.2).
-
 Somebody may edit any of it by hand, so decoding errs on the side of "held": what cannot be read is never free, and an
 epoch is the higher of the two places that hold it.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -32,11 +26,32 @@ from fleet.coordination import (
     StoredMap,
     natural,
 )
+from fleet.lease import Lease, Times, check_owner, lease_object, lease_of, micro_time
 from fleet.map_record import stored_map
 from fleet.object_names import FLEET_LABEL, KIND_LABEL, Kind, Names
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
-from shards.objects import DOMAIN, Meta, Object, version_key
+from shards.objects import Object, version_key
 from shards.watermark import Watermark
+
+__all__ = [
+    "MAX_WATERMARK_BYTES",
+    "NOBODY_KNOWN",
+    "UNREADABLE_COORDINATOR_LEASE_SECONDS",
+    "UNREADABLE_MEMBER_LEASE_SECONDS",
+    "Lease",
+    "Times",
+    "coordinator_record",
+    "lease_from_coordinator",
+    "lease_from_member",
+    "lease_from_shard",
+    "lease_of",
+    "map_from_configmap",
+    "member_record",
+    "member_record_from_lease",
+    "micro_time",
+    "shard_record",
+    "shard_record_from_lease",
+]
 
 MAX_WATERMARK_BYTES = 128 * 1024
 """All annotations of an object share 256 KiB. A longer watermark is left out: the next owner lists instead."""
@@ -50,68 +65,7 @@ UNREADABLE_COORDINATOR_LEASE_SECONDS = 60.0
 NOBODY_KNOWN = Incarnation("emptied-by-hand", 0)
 """Holder of a member Lease that names none although nobody fenced it and it did not leave."""
 
-_MAX_INT32 = 2**31 - 1
 _SHARD_NAME = re.compile(r"(.+)-shard-([a-z]+)v([0-9]{1,9})-([0-9a-f]{16}-[0-9a-f]{16})")
-
-
-class Times(NamedTuple):
-    """acquireTime and renewTime, as `micro_time` writes them."""
-
-    acquired: str
-    renewed: str
-
-
-class LeaseSpec(msgspec.Struct, rename="camel"):
-    holder_identity: str | None = None
-    lease_transitions: int | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: str | None = None
-
-
-class Lease(msgspec.Struct):
-    """As much of a Lease as records need."""
-
-    metadata: Meta
-    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
-
-    def note(self, name: str) -> str:
-        """One of our annotations, "" where it is missing."""
-        return (self.metadata.annotations or {}).get(f"{DOMAIN}/{name}", "")
-
-    def label(self, name: str) -> str:
-        return (self.metadata.labels or {}).get(name, "")
-
-    @property
-    def holder(self) -> str:
-        return self.spec.holder_identity or ""
-
-    @property
-    def epoch(self) -> int | None:
-        """Epochs only grow, so the higher of the field and its copy is the true one. None: neither can be read."""
-        transitions, copy = self.spec.lease_transitions, natural(self.note("epoch"))
-        readable = [epoch for epoch in (transitions, copy) if epoch is not None and epoch >= 0]
-        return max(readable, default=None)
-
-    def seconds(self, unreadable: float) -> float:
-        """The exact lease while it agrees with leaseDurationSeconds, else the longer of the two."""
-        whole = float(self.spec.lease_duration_seconds or 0)
-        exact = _positive(self.note("lease-seconds"))
-        if exact and math.ceil(exact) == whole:
-            return exact
-        return max(whole, exact) or unreadable
-
-
-def micro_time(epoch_seconds: float) -> str:
-    """MicroTime of the API: UTC with exactly six fractional digits."""
-    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def lease_of(obj: Object | bytes) -> Lease | None:
-    """None where it has not the shape of a Lease."""
-    try:
-        return msgspec.json.decode(obj, type=Lease) if isinstance(obj, bytes) else msgspec.convert(obj, Lease)
-    except msgspec.MsgspecError:
-        return None
 
 
 def member_record_from_lease(obj: Object) -> MemberRecord | None:
@@ -147,7 +101,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
     prefix = f"{fleet}-member-"
     if not lease.metadata.name.startswith(prefix):
         return None
-    _check_owner(lease, fleet)
+    check_owner(lease, fleet)
     epoch = lease.epoch
     return MemberRecord(
         name=lease.metadata.name.removeprefix(prefix),
@@ -180,7 +134,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "loads": msgspec.json.encode(record.loads).decode() if record.loads else "",
         "left": "" if record.holder else str(record.epoch),
     }
-    return _lease(
+    return lease_object(
         names,
         Kind.MEMBER,
         names.member(record.name),
@@ -218,7 +172,7 @@ def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:
     match = _SHARD_NAME.fullmatch(lease.metadata.name)
     if match is None or match[1] != fleet:
         return None
-    _check_owner(lease, fleet)
+    check_owner(lease, fleet)
     if match[2] not in list(PartitionKey) or int(match[3]) != HASH_VERSION:
         raise ProtocolMismatch("", f"shard Lease {lease.metadata.name} has an unknown partition key or hash version")
     try:
@@ -252,7 +206,7 @@ def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times:
         "watermark": _watermark_text(record.watermark),
         "standby": _standby_text(record.standby),
     }
-    return _lease(
+    return lease_object(
         names,
         Kind.SHARD,
         names.shard(record.range, record.partition_key),
@@ -314,7 +268,7 @@ def coordinator_record(lease: Lease, fleet: str) -> CoordinatorRecord:
 
     Raises ProtocolMismatch.
     """
-    _check_owner(lease, fleet)
+    check_owner(lease, fleet)
     return CoordinatorRecord(
         holder=lease.holder,
         epoch=lease.epoch or 0,
@@ -325,7 +279,7 @@ def coordinator_record(lease: Lease, fleet: str) -> CoordinatorRecord:
 
 
 def lease_from_coordinator(names: Names, record: CoordinatorRecord, *, replaces: str, times: Times) -> Object:
-    return _lease(
+    return lease_object(
         names,
         Kind.COORDINATOR,
         names.coordinator,
@@ -337,51 +291,3 @@ def lease_from_coordinator(names: Names, record: CoordinatorRecord, *, replaces:
         uid="",
         times=times,
     )
-
-
-def _lease(
-    names: Names,
-    kind: Kind,
-    name: str,
-    *,
-    holder: str,
-    epoch: int,
-    lease_seconds: float | None,
-    notes: Mapping[str, str],
-    version: str,
-    uid: str,
-    times: Times,
-) -> Object:
-    spec: Object = {
-        "holderIdentity": holder,
-        "leaseTransitions": epoch,
-        "acquireTime": times.acquired,
-        "renewTime": times.renewed,
-    }
-    ours = {"protocol": str(PROTOCOL_VERSION), "epoch": str(epoch), **notes}
-    if lease_seconds is not None:
-        spec["leaseDurationSeconds"] = min(max(math.ceil(lease_seconds), 1), _MAX_INT32)
-        ours["lease-seconds"] = repr(lease_seconds)
-    metadata = names.metadata(kind, name, version=version, uid=uid)
-    metadata["annotations"] = {f"{DOMAIN}/{key}": value for key, value in ours.items() if value}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-
-
-def _check_owner(lease: Lease, fleet: str) -> None:
-    """An object that lost its labels is still ours by name; one that says otherwise is not."""
-    said, protocol = lease.label(FLEET_LABEL), lease.note("protocol")
-    if said and said != fleet:
-        raise ProtocolMismatch("fleet", f"Lease {lease.metadata.name} belongs to fleet {said!r}, not to {fleet!r}")
-    if protocol and protocol != str(PROTOCOL_VERSION):
-        raise ProtocolMismatch(
-            "", f"Lease {lease.metadata.name} has protocol {protocol!r}; this program knows {PROTOCOL_VERSION} only"
-        )
-
-
-def _positive(text: str) -> float:
-    """0.0 for what is no positive, finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        return 0.0
-    return value if math.isfinite(value) and value > 0 else 0.0

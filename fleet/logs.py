@@ -136,6 +136,11 @@ class WorkerHandler(MultiProcessingHandler):  # type: ignore[misc]  # the librar
             logging.Handler.close(self)
 
 
+def dropped_lines() -> int:
+    """Log lines of this process that found its queue full."""
+    return sum(each.dropped for each in logging.getLogger().handlers if isinstance(each, WorkerHandler))
+
+
 def _notice(message: str, process_name: str) -> logging.LogRecord:
     """A record of this machinery itself, in the name of the worker whose lines it is about."""
     record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, None, None)

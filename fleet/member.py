@@ -100,8 +100,8 @@ class Member:
         said = ""
         while not stop.is_set():
             try:
-                if not view.synced:
-                    await view.confirm()
+                if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
+                    await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
                 check()
                 found = await self.coordination.read_member(self.draft.name)
                 sighting = sight(

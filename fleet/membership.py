@@ -141,20 +141,23 @@ class MemberWatch:
 
         own_renewal_at: send time of the coordinator's own last acknowledged renewal. When more than half of the held
         members look dead at once, the fault may be on this side: then nobody is fenced until a renewal that was sent
-        after the episode began has succeeded, and the longest lease has passed once more. One member alone is no
-        majority that could be wrong about itself.
+        after the episode began has succeeded, and the longest lease has passed once more; not even those that are left
+        when the others are heard of again. One member alone is no majority that could be wrong about itself.
         """
         silent = self.silent(members, now)
         held = [name for name, record in members.items() if record.holder is not None]
-        if len(held) < 2 or len(silent) * 2 <= len(held):
-            self.begin_term()
-            return silent
+        majority = len(held) >= 2 and len(silent) * 2 > len(held)
         if self.suspicious_since is None:
+            if not majority:
+                return silent
             self.suspicious_since = now
         if self.cleared_at is None and own_renewal_at > self.suspicious_since:
             self.cleared_at = own_renewal_at
-        patience = max(self.sightings[name].lease_seconds for name in silent)
-        return silent if self.cleared_at is not None and now - self.cleared_at > patience else []
+        patience = max((self.sightings[name].lease_seconds for name in silent), default=0.0)
+        cleared = self.cleared_at is not None and now - self.cleared_at > patience
+        if not silent or (cleared and not majority):
+            self.begin_term()
+        return silent if cleared else []
 
 
 def fence(live: MemberRecord | None, sighting: Sighting, now: float) -> MemberRecord | None:

@@ -19,7 +19,6 @@ from prometheus_client.registry import Collector
 from fleet.telemetry import Telemetry
 
 _RENEW_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-_UNOWNED_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, 8.0, 16.0)
 _SUMMED = frozenset({"counter", "histogram", "summary"})
 """Types whose samples only grow, so that they can be added up over processes; all others are kept apart by worker."""
 
@@ -33,6 +32,7 @@ class FleetMetrics(Telemetry):
     """What a worker or an agent measures about the fleet. Labels are bounded: no keys, no pids, no epochs."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._dropped = 0
         self.member_epoch = Gauge("shardfleet_member_epoch", "Epoch of this member.", registry=registry)
         self.lease_renew_seconds = Histogram(
             "shardfleet_lease_renew_seconds",
@@ -58,12 +58,6 @@ class FleetMetrics(Telemetry):
             "shardfleet_takeovers_total",
             "Shards claimed after their owner was gone, by how it went.",
             ["cause"],
-            registry=registry,
-        )
-        self.unowned_seconds = Histogram(
-            "shardfleet_unowned_seconds",
-            "Time from the old owner's refusing new keys to the new owner's open gate, per handover.",
-            buckets=_UNOWNED_BUCKETS,
             registry=registry,
         )
         self.fences = Counter("shardfleet_fences_total", "Members fenced by this coordinator.", registry=registry)
@@ -95,6 +89,14 @@ class FleetMetrics(Telemetry):
 
     def taken_over(self, cause: str) -> None:
         self.takeovers.labels(cause).inc()
+
+    def fenced(self) -> None:
+        self.fences.inc()
+
+    def dropped(self, lines: int) -> None:
+        """Log lines that were dropped so far."""
+        self.log_lines_dropped.inc(lines - self._dropped)
+        self._dropped = lines
 
     def blocked(self, times: int, seconds: float) -> None:
         """The event loop stood still so often and so long since the last call."""

@@ -23,7 +23,7 @@ from fleet.coordination import (
     Standby,
 )
 from fleet.exitcodes import EX_DEADLINE
-from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, released, still_mine
+from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, released
 from fleet.owned_shard import OwnedShard, shard_load
 from fleet.telemetry import Telemetry
 from shards.clock import Clock
@@ -183,10 +183,9 @@ class RangeRunner:
         stored = await self._write(claimed(record, me), me)
         if record.holder is not None:
             self.context.telemetry.taken_over("restart" if record.holder.member == me.member else "fence")
-        local = self.local
-        local.phase, local.epoch, local.uid = Phase.OWNED, stored.epoch, stored.uid
+        self.local.phase, self.local.epoch, self.local.uid = Phase.OWNED, stored.epoch, stored.uid
         until = partial(self.context.deadline, me.epoch)
-        self.tenure = Tenure(me.member, me.epoch, self.range, stored.epoch, until=until)
+        self.tenure = Tenure(me.member, me.epoch, self.range, stored.epoch, until)
         watermark = record.watermark if record.holder is None else None
         self.context.telemetry.handover_step("claimed")
         log.info("claimed %s at epoch %d%s", self.range.short, stored.epoch, ", with a watermark" if watermark else "")
@@ -224,8 +223,6 @@ class RangeRunner:
         self.context.telemetry.handover_step("drained")
 
     async def _release(self, record: ShardRecord, me: Holder) -> None:
-        if not still_mine(self.local, record, me):
-            return
         await self._write(released(record, self._watermark), me)
         self.context.telemetry.handover_step("released")
         log.info("released %s at epoch %d", self.range.short, record.epoch)
@@ -288,14 +285,12 @@ class RangeRunner:
 
     def _failed_to_open(self, error: BaseException) -> None:
         """Back to idle, and open again later and later: each attempt costs a claim and a list."""
-        if isinstance(error, NotOwner):
-            self.drop(str(error))
-            return
-        log.error("range %s failed to open: %s", self.range.short, error, exc_info=error)
         pause = min(REOPEN_SECONDS, RETRY_SECONDS * 2.0**self._failures) * (0.5 + self.context.rng.random())
-        self._failures += 1
         self._reopen_at = self.context.clock() + pause
-        self.drop("it failed to open")
+        if not isinstance(error, NotOwner):  # which says nothing about the shard
+            self._failures += 1
+            log.error("range %s failed to open: %s", self.range.short, error, exc_info=error)
+        self.drop(f"it did not open ({error})")
 
     async def _cancel_views(self) -> None:
         tasks, self._views = self._views, set()

@@ -25,6 +25,7 @@ from fleet.coordination import (
 )
 from fleet.membership import expel, fence, floors
 from fleet.reshard import activated, may_retire, rebuilt, retired
+from fleet.telemetry import Telemetry
 from shards.clock import Clock
 from shards.errors import ConfigError
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
@@ -49,19 +50,34 @@ class Registrar:
     written: version of the last map that it wrote; 0 before the first. Nobody plans on a view that shows an older one.
     """
 
-    def __init__(self, coordination: Coordination, layout: FleetLayout, clock: Clock) -> None:
+    def __init__(self, coordination: Coordination, layout: FleetLayout, clock: Clock, telemetry: Telemetry) -> None:
         self.coordination = coordination
         self.layout = layout
         self.written = 0
+        self._count_reported = False
         self._clock = clock
+        self._telemetry = telemetry
 
     def check_identity(self, shard_map: ShardMap) -> None:
-        """Raises ConfigError when the map is of another fleet (R16)."""
+        """Raises ConfigError when the map is of another fleet, or of another key (R7, R16)."""
         if shard_map.identity != self.layout.identity:
             raise ConfigError(
                 "controller",
                 f"fleet {self.layout.fleet} already runs other controllers (identity {shard_map.identity}, "
                 f"this one is {self.layout.identity}); give this one another `fleet:` name",
+            )
+        if shard_map.partition_key is not self.layout.partition_key:
+            raise ConfigError(
+                "shards.partitionBy",
+                f"fleet {self.layout.fleet} is partitioned by {shard_map.partition_key}, the config says "
+                f"{self.layout.partition_key}; the map is in force, and this version cannot change its key live",
+            )
+        if len(shard_map.boundaries) != self.layout.shard_count and not self._count_reported:
+            self._count_reported = True
+            log.warning(
+                "shards.count is %d, the map has %d shards and is in force: this version does not reshard live",
+                self.layout.shard_count,
+                len(shard_map.boundaries),
             )
 
     async def carry_out(self, office: Office, agenda: Agenda, stored: StoredMap, memory: Memory) -> None:
@@ -149,6 +165,7 @@ class Registrar:
         except CasConflict:
             log.info("member %s moved while it was being fenced: its timer starts again", name)
             return
+        self._telemetry.fenced()
         log.warning("fenced %s below epoch %d: silent for %.1f s", name, record.epoch, now - sighting.since)
 
     async def _expel(self, office: Office, incarnation: Holder, memory: Memory) -> None:

@@ -21,13 +21,14 @@ from fleet.coordinator import Coordinator, FleetLayout
 from fleet.exitcodes import EX_OK
 from fleet.health import HealthServer
 from fleet.kubernetes_leases import KubernetesCoordination
+from fleet.logs import dropped_lines
 from fleet.metrics import FleetMetrics, new_registry, snapshot
 from fleet.plan import RunPlan
 from fleet.planner import PlanSettings
 from fleet.watchdog import Watchdog, WatchdogSettings
 from fleet.worker import Worker, WorkerSettings
 from shards.clock import boot_seconds
-from shards.controller import identity_of
+from shards.controller import identity_of, scope_of
 from shards.errors import ApiError, Unreachable
 from shards.keyrange import KeyRange
 from shards.kube import KubeTransport, connect
@@ -151,6 +152,7 @@ async def _make_worker(
             pod=plan.pod,
             revision=plan.revision,
             identity=identity_of(plan.controllers),
+            scope=scope_of(plan.controllers, settings.scope),
             partition_key=config.shards.partition_by,
             lease_seconds=config.coordination.lease_seconds,
             renew_seconds=config.coordination.renew_every_seconds,
@@ -185,6 +187,7 @@ async def _server_filters(transport: KubeTransport, plan: RunPlan) -> bool:
 def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
     """Gauges are set, and the watchdog's counts taken over, when they are asked for."""
     metrics.blocked(*watchdog.take_blocks())
+    metrics.dropped(dropped_lines())
     metrics.member_epoch.set(worker.member.epoch)
     metrics.shards_owned.set(sum(1 for runner in worker.runners.values() if runner.holding))
     if worker.has_view and worker.view.map is not None:
@@ -199,9 +202,9 @@ async def _serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context)
     registry = new_registry()
     metrics = FleetMetrics(registry)
-    coordinator = (
-        _make_coordinator(start, plan, transport) if is_candidate(plan.pod, config.coordination.candidates) else None
-    )
+    coordinator = None
+    if is_candidate(plan.pod, config.coordination.candidates):
+        coordinator = _make_coordinator(start, plan, transport, metrics)
 
     def status() -> dict[str, object]:
         return {
@@ -214,6 +217,7 @@ async def _serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         metrics.coordinator.set(int(coordinator is not None and coordinator.in_office))
         if coordinator is not None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
+            metrics.coordinator_epoch.set(coordinator.epoch)
         return snapshot(registry)
 
     server = AgentServer(
@@ -253,7 +257,7 @@ async def _until(stop: asyncio.Event, coordinator: Coordinator | None) -> None:
         task.result()
 
 
-def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport) -> Coordinator:
+def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport, metrics: FleetMetrics) -> Coordinator:
     config = plan.config
     agent = UserAgent(PRODUCT, member=f"{plan.pod}-agent", epoch=str(start.count), reason="coordinator")
     return Coordinator(
@@ -279,4 +283,5 @@ def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport
             restart_grace_seconds=config.rebalance.restart_grace_seconds,
         ),
         reaped_predecessor=start.reaped_predecessor,
+        telemetry=metrics,
     )

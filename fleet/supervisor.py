@@ -30,6 +30,7 @@ from fleet.heartbeat import shared_heartbeats
 from fleet.logrelay import LogRelay
 from fleet.logs import LogSettings, agent_logging, worker_logging
 from fleet.prctl import set_child_subreaper
+from fleet.shutdown import Shutdown
 from shards.clock import Clock, boot_seconds
 
 __all__ = ["ChildSpec", "ChildStart", "Supervisor"]
@@ -45,8 +46,6 @@ supervisor may run first, and a child that then comes to itself deals with its d
 _CLEARING_SECONDS = 1.0
 """How long the next incarnation waits for the process group of the last one to become empty."""
 _CLEARING_LOOK_SECONDS = 0.01
-_AGENT_GRACE_SECONDS = 3.0
-"""The agent has nothing to drain; it writes the last lines of the workers and closes its sockets."""
 
 
 class Supervisor:
@@ -74,16 +73,13 @@ class Supervisor:
         self._children = [Child(spec, slot) for spec, slot in zip(children, slots, strict=True)]
         self._id = supervisor_id
         self._run_dir = run_dir
-        self._grace_seconds = grace_seconds
         self._logs = logs
         self._relay = LogRelay()
         self._log = log or logging.getLogger(__name__)
         self._clock = clock
+        self._shutdown = Shutdown(self._children, grace_seconds=grace_seconds, log=self._log, clock=clock)
         self._mask: set[int] = set()
         self._code: int | None = None  # the first reason to end with something else than EX_OK
-        self._stop_workers_by: float | None = None  # set: the pod is ending
-        self._stop_agent_by: float | None = None  # set: the workers are gone, the agent has been told to stop
-        self._killing = False
 
     def run(self) -> int:
         """Returns the exit code: EX_OK after a clean end, else the first child's reason (128 + n for signal n).
@@ -105,8 +101,8 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         return EX_OK if self._code is None else self._code
 
-    def _running(self, *, workers_only: bool = False) -> list[Child]:
-        return [each for each in self._children if each.pid and not (workers_only and each.spec.agent)]
+    def _running(self) -> list[Child]:
+        return [each for each in self._children if each.pid]
 
     def _waiting(self) -> list[Child]:
         return [each for each in self._children if each.restart_at < math.inf]
@@ -120,7 +116,7 @@ class Supervisor:
         self._reap()
         if arrived is not None and arrived.si_signo in (signal.SIGTERM, signal.SIGINT):
             self._told_to_stop(arrived.si_signo)
-        self._advance_stop()
+        self._shutdown.advance()
         self._kill_frozen()
         self._start_due()
 
@@ -224,7 +220,7 @@ class Supervisor:
             self._relay.worker_ended(child.label)
         if exit_code == EX_CONFIG:
             self._refused(child)
-        elif self._stop_workers_by is not None:
+        elif self._shutdown.begun:
             self._ended_while_stopping(child, exit_code)
         elif child.spec.restart:
             delay = child.restarts.delay_seconds(uptime)
@@ -247,52 +243,20 @@ class Supervisor:
         if self._code != EX_CONFIG:
             self._log.error("%s", child.heartbeat.words or f"{child.name} refused its configuration")
         self._code = EX_CONFIG
-        self._begin_stop()
+        self._shutdown.begin()
 
     def _fail(self, code: int) -> None:
         if self._code is None:
             self._code = code
 
     def _told_to_stop(self, signum: int) -> None:
-        if self._stop_workers_by is None:
+        if not self._shutdown.begun:
             self._log.info("%s: stopping", signal.Signals(signum).name)
-            self._begin_stop()
+            self._shutdown.begin()
         else:
             self._log.warning("second %s: killing what is left", signal.Signals(signum).name)
             self._fail(128 + signum)
-            self._kill_remaining()
-
-    def _begin_stop(self) -> None:
-        if self._stop_workers_by is not None:
-            return
-        self._stop_workers_by = self._clock() + self._grace_seconds
-        for child in self._children:
-            child.restart_at = math.inf
-        for child in self._running(workers_only=True):
-            child.send(signal.SIGTERM)
-
-    def _advance_stop(self) -> None:
-        """Workers first, all at once; the agent when they are gone, because it writes their last lines."""
-        if self._stop_workers_by is None or self._killing:
-            return
-        now = self._clock()
-        if self._stop_agent_by is None:
-            if not self._running(workers_only=True):
-                self._stop_agent_by = now + _AGENT_GRACE_SECONDS
-                for child in self._running():
-                    child.send(signal.SIGTERM)
-            elif now >= self._stop_workers_by:
-                for child in self._running(workers_only=True):
-                    self._log.error("%s did not end within %g s: killed", child.name, self._grace_seconds)
-                    child.kill_group()
-                self._stop_workers_by = math.inf
-        elif now >= self._stop_agent_by:
-            self._kill_remaining()
-
-    def _kill_remaining(self) -> None:
-        self._killing = True
-        for child in self._running():
-            child.kill_group()
+            self._shutdown.kill()
 
     def _kill_frozen(self) -> None:
         """The second line behind the watchdog in the child."""

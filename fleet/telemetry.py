@@ -17,3 +17,6 @@ class Telemetry:
 
     def taken_over(self, cause: str) -> None:
         """A claim without a release: of one's own former incarnation (`restart`) or of another's range (`fence`)."""
+
+    def fenced(self) -> None:
+        """This coordinator fenced a member."""

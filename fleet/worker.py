@@ -36,13 +36,17 @@ STOP_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """leave_seconds: how long a leaving member waits for standbys before it releases without them.
-    drain_seconds: how long running reconciles may take before they are cancelled in a drain."""
+    """identity, scope: digests of the controllers, see `shards.controller`.
+
+    leave_seconds: how long a leaving member waits for standbys before it releases without them.
+    drain_seconds: how long running reconciles may take before they are cancelled in a drain.
+    """
 
     name: str
     pod: str
     revision: str
     identity: str
+    scope: str
     partition_key: PartitionKey
     lease_seconds: float
     renew_seconds: float
@@ -90,7 +94,7 @@ class Worker:
                 lease_seconds=settings.lease_seconds,
                 revision=settings.revision,
                 pod=settings.pod,
-                scope=settings.identity,
+                scope=settings.scope,
             ),
             renew_seconds=settings.renew_seconds,
             reaped_predecessor=reaped_predecessor,
@@ -219,7 +223,7 @@ class Worker:
     # -- ranges -----------------------------------------------------------------------------------------------------
 
     def _check_map(self) -> None:
-        """R16, and the versions that a map may have. Raises Refused."""
+        """R7 and R16: a worker that cannot serve the map claims nothing. Raises Refused."""
         stored = self.view.last_map
         if stored is None:
             return
@@ -230,17 +234,18 @@ class Worker:
                 f"fleet {found.fleet} already runs other controllers (identity {found.identity}, this worker has "
                 f"{self.settings.identity}); give this one another `fleet:` name",
             )
-        if found.protocol != PROTOCOL_VERSION:
-            raise Refused("", f"the fleet speaks protocol {found.protocol}, this worker speaks {PROTOCOL_VERSION}")
-
-    def _can_serve(self) -> bool:
-        """R7: a worker that cannot serve the map's partition key claims nothing."""
-        stored = self.view.last_map
-        return (
-            stored is not None
-            and stored.map.partition_key is self.settings.partition_key
-            and stored.map.hash_version == HASH_VERSION
-        )
+        if found.partition_key is not self.settings.partition_key:
+            raise Refused(
+                "shards.partitionBy",
+                f"fleet {found.fleet} is partitioned by {found.partition_key}, this worker by "
+                f"{self.settings.partition_key}; the map is in force, and this version cannot change its key live",
+            )
+        if (found.protocol, found.hash_version) != (PROTOCOL_VERSION, HASH_VERSION):
+            raise Refused(
+                "",
+                f"fleet {found.fleet} speaks protocol {found.protocol} with hash {found.hash_version}, "
+                f"this worker {PROTOCOL_VERSION} with hash {HASH_VERSION}",
+            )
 
     def _outlived(self) -> bool:
         """R14: records of this member were deleted, and it began again below an epoch that others still remember.
@@ -255,7 +260,7 @@ class Worker:
     def _evaluate(self) -> None:
         """Ask for every range what to do, and start it. Raises Refused."""
         self._check_map()
-        stored = self.view.last_map if self._can_serve() else None
+        stored = self.view.last_map
         for each in stored.map.ranges if stored is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)

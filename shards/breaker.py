@@ -1,6 +1,6 @@
 """What limits a controller's expensive and its dangerous acts. PURE: time comes in as an argument.
 
-A token bucket bounds live reads; a circuit breaker pauses destructive acts (design 4.4). Both belong to one controller
+Token buckets bound live reads; a circuit breaker pauses destructive acts (design 4.4). Both belong to one controller
 on one worker, over all its shards: an API server in trouble does not care how the key space is cut.
 """
 
@@ -12,7 +12,10 @@ from enum import StrEnum
 
 
 class TokenBucket:
-    """Allows `rate` acts per second, and `burst` at once after a quiet time. rate > 0, burst >= 1."""
+    """Allows `rate` acts per second, and `burst` at once after a quiet time. rate > 0, burst >= 1.
+
+    Below zero tokens, somebody has reserved what is not there yet.
+    """
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         if rate <= 0 or burst < 1:
@@ -22,16 +25,27 @@ class TokenBucket:
         self._tokens = burst
         self._filled_at = now
 
-    def take(self, now: float) -> bool:
-        """Whether the act may happen now; it is counted if so."""
+    def take(self, now: float, *, spare_only: bool = False) -> bool:
+        """Whether the act may happen now; it is counted if so. spare_only: not from the half that its owner needs."""
         self._fill(now)
-        if self._tokens < 1.0:
+        if self._tokens < 1.0 + (self._burst / 2 if spare_only else 0.0):
             return False
         self._tokens -= 1.0
         return True
 
+    def reserve(self, now: float, longest_wait_seconds: float) -> float | None:
+        """Counts an act that happens after the wait that is returned, in order of arrival.
+
+        None when the wait would be longer than that: nothing is counted then, see `wait`.
+        """
+        wait = self.wait(now)
+        if wait > longest_wait_seconds:
+            return None
+        self._tokens -= 1.0
+        return wait
+
     def wait(self, now: float) -> float:
-        """Seconds until `take` can succeed; 0 when it can now."""
+        """Seconds until an act that is asked for now can happen."""
         self._fill(now)
         # Rounded up by a nanosecond, so that a caller who waits exactly this long is never told to wait again.
         return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / self._rate + 1e-9
@@ -39,6 +53,29 @@ class TokenBucket:
     def _fill(self, now: float) -> None:
         self._tokens = min(self._burst, self._tokens + max(0.0, now - self._filled_at) * self._rate)
         self._filled_at = now
+
+
+class Budget:
+    """Acts of two kinds share a rate, and neither can use up what the other one needs.
+
+    Each kind has half of it, and what the other kind leaves over.
+    """
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        """rate > 0: acts per second of both kinds. burst >= 2: acts at once after a quiet time."""
+        self._buckets = (TokenBucket(rate / 2, burst / 2, now), TokenBucket(rate / 2, burst / 2, now))
+
+    def take(self, kind: int, now: float) -> bool:
+        """kind: 0 or 1. Whether the act may happen now; it is counted if so."""
+        return self._buckets[kind].take(now) or self._buckets[1 - kind].take(now, spare_only=True)
+
+    def reserve(self, kind: int, now: float, longest_wait_seconds: float) -> float | None:
+        """Seconds after which the act may happen, and counts it; None when that would take too long."""
+        return 0.0 if self.take(kind, now) else self._buckets[kind].reserve(now, longest_wait_seconds)
+
+    def wait(self, kind: int, now: float) -> float:
+        """Seconds until an act that is asked for now can happen."""
+        return self._buckets[kind].wait(now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +121,11 @@ class Breaker:
         waited = now - self._opened_at >= self._settings.open_seconds
         return BreakerState.HALF_OPEN if waited else BreakerState.OPEN
 
-    def admit(self, now: float) -> str | None:
-        """None when a destructive act may begin now (it is counted); else why not."""
-        self._forget_old(now)
+    def refusal(self, now: float) -> str | None:
+        """Why no destructive act may be prepared now; None when one may. Its live read comes next, then `admit`.
+
+        Half-open, one at a time is let through: its live read is the probe.
+        """
         state = self.state(now)
         if state is BreakerState.OPEN:
             return self.reason
@@ -95,7 +134,14 @@ class Breaker:
             if under_way:
                 return f"{self.reason}; one act is probing"
             self._probe_at = now
-        elif len(self._acts) >= self._settings.destructive_limit:
+        return None
+
+    def admit(self, now: float) -> str | None:
+        """None when a destructive act may be sent now (it is counted); else why not."""
+        self._forget_old(now)
+        if self._opened_at is not None:
+            return self.reason
+        if len(self._acts) >= self._settings.destructive_limit:
             self._open(now, f"{len(self._acts)} destructive acts within {self._settings.window_seconds:g} s")
             return self.reason
         self._acts.append(now)

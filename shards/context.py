@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
-from shards.fenced import Fence, FencedClient, resource_of
+from shards.fence import Fence
+from shards.fenced import FencedClient, resource_of
 from shards.objects import Key, Object, ObjectName, Resource
 from shards.view import View
 
@@ -60,15 +61,17 @@ class LiveReads:
         self._view = view
 
     async def get(self, resource: str | Resource, name: str | ObjectName) -> Object | None:
-        """The object as it is now; None when it does not exist. Later writes of this reconcile build on it."""
+        """The object as it is now; None when it does not exist. Later writes of this reconcile build on it.
+
+        The next reconcile of the key waits until its view shows as much.
+        """
         resource, name = resource_of(resource), _named(self._view, name)
         agent = self._fence.user_agent(self._view, resource, "live")
         found = await self._fence.live.get(resource, name, purpose="author", user_agent=agent)
-        if found is not None and resource in self._fence.sources:
-            self._fence.reached(resource, found)
-            self._view.remember(resource, name, found)
-        elif found is not None:
-            self._view.read(resource, name, found)
+        if found is not None:
+            self._fence.given(self._view, resource, name, found)
+        elif (held := self._view.snapshot(resource, name)) is not None:
+            self._fence.found_gone(self._view, resource, name, *held)
         return found
 
     async def confirm_absent(self, resource: str | Resource, name: str | ObjectName) -> bool:

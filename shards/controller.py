@@ -21,8 +21,19 @@ from typing import Any, TypeVar
 from shards.context import Context, PlainContext, Request
 from shards.errors import ConfigError
 from shards.objects import Meta, ObjectName, Resource
+from shards.settings import ScopeSettings
 
-__all__ = ["Context", "Controller", "MapFunction", "PlainContext", "Request", "Result", "Watch", "identity_of"]
+__all__ = [
+    "Context",
+    "Controller",
+    "MapFunction",
+    "PlainContext",
+    "Request",
+    "Result",
+    "Watch",
+    "identity_of",
+    "scope_of",
+]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -39,6 +50,12 @@ class Result:
     changes."""
 
     requeue_after_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what is no time to wait."""
+        seconds: object = self.requeue_after_seconds
+        if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < float("inf")):
+            raise ValueError(f"requeue_after_seconds is a finite number of seconds, not {seconds!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +148,30 @@ class Controller:
 
 
 def identity_of(controllers: Sequence[Controller]) -> str:
-    """Digest of what the controllers are: name, primary, owned and watched resources, in any order (design R16).
+    """Digest of which controllers these are: names and primaries, in any order (design R16).
 
     Raises ConfigError for an incomplete declaration, and for two controllers of one name.
     """
-    lines = []
-    for controller in sorted(controllers, key=lambda each: each.name):
-        controller.check()
-        owned = ",".join(sorted(map(str, controller.owned)))
-        watched = ",".join(sorted(str(watch.resource) for watch in controller.watched))
-        lines.append(f"{controller.name} {controller.primary} {owned} {watched}")
     names = [controller.name for controller in controllers]
     if len(set(names)) != len(names) or not names:
         raise ConfigError("controllers", "give at least one controller, and each another name")
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    for controller in controllers:
+        controller.check()
+    return _digest(f"{controller.name} {controller.primary}" for controller in controllers)
+
+
+def scope_of(controllers: Sequence[Controller], scope: ScopeSettings) -> str:
+    """Digest of what these controllers look at besides: owned and watched resources, namespaces, selectors.
+
+    It may change from one revision to the next: a view of another scope cannot be compared, and is listed anew.
+    """
+    lines = [f"{','.join(sorted(scope.namespaces))} {scope.label_selector} {scope.field_selector}"]
+    for controller in controllers:
+        owned = ",".join(sorted(map(str, controller.owned)))
+        watched = ",".join(sorted(str(watch.resource) for watch in controller.watched))
+        lines.append(f"{controller.name} {owned} {watched}")
+    return _digest(lines)
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]

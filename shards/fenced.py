@@ -7,109 +7,29 @@ resourceVersion of the snapshot as preconditions, a timeout below the remaining 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-
-from shards.client import JSON, MERGE_PATCH, Transport
-from shards.clock import Clock
 from shards.desired import merge_changes, status_changes
 from shards.errors import (
     AlreadyExists,
-    ApiError,
     BreakerOpen,
     ConfigError,
     Conflict,
     ConflictingOwner,
     NotFound,
-    NotOwner,
     NotReadyYet,
     TerminalError,
-    Unreachable,
 )
-from shards.gate import Barrier, OwnWrites
+from shards.fence import Fence
+from shards.fenced_requests import FencedRequests
 from shards.keyrange import slot_of
-from shards.live import LiveReader
-from shards.metrics import ShardMetrics
-from shards.objects import SLOT_LABEL, Key, Object, ObjectName, Resource, newest
-from shards.source import Source
-from shards.tenure import Tenure
-from shards.useragent import UserAgent
-from shards.view import Place, Snapshot, View, Views, controller_uid, meta_of
-
-REQUEST_SECONDS = 30.0
-"""Longest request; the remaining lease usually says less."""
-
-LEASE_PART = 0.9
-"""Of the remaining lease that one request may take."""
+from shards.objects import SLOT_LABEL, Object, ObjectName, Resource, version_key
+from shards.view import Snapshot, View, controller_uid
 
 REDECISIONS = 3
 """Times that a deletion is decided anew because only the version moved. Then the last live read is good enough: an
 object whose status changes ten times a second must still be deletable."""
-
-
-@dataclass(slots=True)
-class Fence:
-    """What all writes of one controller in one shard have in common, for one tenure.
-
-    sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
-    that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
-    """
-
-    transport: Transport
-    tenure: Tenure
-    clock: Clock
-    metrics: ShardMetrics
-    controller: str
-    product: str
-    stores: Views
-    sources: Mapping[Resource, Source]
-    live: LiveReader
-    writes: OwnWrites = field(default_factory=OwnWrites)
-    kinds: dict[Resource, str] = field(default_factory=dict)
-    highest: dict[Resource, str] = field(default_factory=dict)
-    redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)
-
-    def user_agent(self, view: View, resource: Resource, reason: str) -> str:
-        key = view.key
-        return str(
-            UserAgent(
-                product=self.product,
-                member=self.tenure.member,
-                epoch=str(self.tenure.member_epoch),
-                range=str(self.tenure.range),
-                key=str(key),
-                uid=key.uid,
-                cache=view.version(resource),
-                reason=reason,
-            )
-        )
-
-    def reached(self, resource: Resource, body: Object) -> bool:
-        """Notes the version of an object that came in an answer. Whether this shard's informers deliver it."""
-        source = self.sources.get(resource)
-        if source is None:
-            return False
-        meta = meta_of(body)
-        # A Scale carries its parent's identity but not its labels or owners, hence the second question.
-        if not source.admits(meta) and self.stores[resource].name_of(meta.uid) is None:
-            return False
-        self.highest[resource] = newest(self.highest.get(resource, ""), meta.resource_version)
-        return True
-
-    async def kind_of(self, resource: Resource) -> str:
-        """`kind` of the resource's objects, from discovery; asked once. Raises ConfigError when the server has none."""
-        kind = self.kinds.get(resource)
-        if kind is None:
-            path = resource.path().removesuffix(f"/{resource.plural}")
-            found = msgspec.json.decode(await self.transport.request("GET", path))
-            kind = next((each["kind"] for each in found["resources"] if each["name"] == resource.plural), "")
-            if not kind:
-                raise ConfigError(str(resource), "the server has no such resource")
-            self.kinds[resource] = kind
-        return kind
 
 
 class FencedClient:
@@ -120,19 +40,25 @@ class FencedClient:
     ApiError and Unreachable.
     """
 
-    __slots__ = ("_fence", "_view", "revoked")
+    __slots__ = ("_fence", "_requests", "_view", "sent_back")
 
     def __init__(self, fence: Fence, view: View) -> None:
         self._fence = fence
         self._view = view
-        self.revoked = ""
-        """Why this reconcile may no longer write though its shard may; "" while it may."""
+        self._requests = FencedRequests(fence, view)
+        self.sent_back = False
+        """Whether a deletion has to be decided anew."""
+
+    def revoke(self, why: str) -> None:
+        """This reconcile may no longer write, though its shard may."""
+        self._requests.revoked = self._requests.revoked or why
 
     async def create(self, resource: str | Resource, body: Object, *, allow_generate_name: bool = False) -> Object:
         """Creates the object. An owned one gets the primary as its controller, its namespace, and the slot label.
 
         Names must be deterministic: a create whose answer was lost may still land, and only its name makes it once.
-        allow_generate_name waives that. Raises AlreadyExists, Invalid, ConfigError.
+        allow_generate_name waives that. Raises AlreadyExists, Invalid, ConfigError. An own object that lost its slot
+        label gets it again before AlreadyExists is raised, so that the next reconcile sees it.
         """
         resource = resource_of(resource)
         body = await self._complete(resource, body)
@@ -140,7 +66,12 @@ class FencedClient:
         if not metadata.get("name") and not (allow_generate_name and metadata.get("generateName")):
             raise ConfigError(f"{resource}.metadata.name", "give a name that follows from the primary")
         name = ObjectName(metadata.get("namespace", ""), metadata.get("name", ""))
-        return await self._write("create", resource, name, body, method="POST", snapshot=None)
+        try:
+            return await self._post(resource, name, body)
+        except AlreadyExists:
+            if self._owns(resource) and name.name:
+                await self._unhide(resource, name)
+            raise
 
     async def ensure(self, resource: str | Resource, desired: Object) -> Object:
         """Brings an owned object to the desired state: creates it, patches fields that differ, or does nothing.
@@ -157,9 +88,9 @@ class FencedClient:
         current = self._view.get(resource, name)
         if current is None:
             try:
-                return await self._write("create", resource, name, body, method="POST", snapshot=None)
+                return await self._post(resource, name, body)
             except AlreadyExists:
-                current = await self._read(resource, name, "adopt")
+                current = await self._requests.read(resource, name, "adopt")
                 if current is None:
                     raise
         self._check_controller(resource, name, current)
@@ -171,24 +102,30 @@ class FencedClient:
         return await self._patch("patch", resource, name, patch)
 
     async def update(self, resource: str | Resource, body: Object) -> Object:
-        """Replaces the object. The body carries the resourceVersion that was read; raises ValueError otherwise."""
+        """Replaces the object. The body carries the resourceVersion that was read; raises ValueError otherwise.
+
+        Raises TerminalError, as every write does, when the primary is meant and a successor has its name.
+        """
         resource = resource_of(resource)
         name = self._named(body)
         if not body["metadata"].get("resourceVersion"):
             raise ValueError("an update needs metadata.resourceVersion: it replaces what was read, not what is there")
         snapshot = self._view.snapshot(resource, name)
         metadata = {**body["metadata"]}
-        if snapshot is not None:
-            metadata.setdefault("uid", snapshot.uid)
-        sent = Snapshot(metadata.get("uid", ""), metadata["resourceVersion"])
-        return await self._write("update", resource, name, {**body, "metadata": metadata}, method="PUT", snapshot=sent)
+        own = (resource, name) == (self._view.primary, self._view.name)
+        known = self._view.key.uid if own else snapshot.uid if snapshot is not None else ""
+        if known:
+            metadata.setdefault("uid", known)
+        sent = _preconditions(metadata)
+        body = {**body, "metadata": metadata}
+        return await self._requests.write("update", resource, name, body, method="PUT", snapshot=sent)
 
     async def patch(
         self, resource: str | Resource, name: str | ObjectName, patch: Mapping[str, Any], *, subresource: str = ""
     ) -> Object:
         """Merge patch (RFC 7386) of the object as this reconcile read it; what it has not read is read live first.
 
-        Raises NotFound.
+        A uid and a resourceVersion in the patch stand for another read of it. Raises NotFound.
         """
         return await self._patch("patch", resource_of(resource), self._resolve(name), patch, subresource)
 
@@ -213,12 +150,10 @@ class FencedClient:
         """
         resource, name = resource_of(resource), self._resolve(name)
         fence, view = self._fence, self._view
-        self._deadline()
-        refusal = fence.live.admit_destructive()
-        if refusal is not None:
-            raise BreakerOpen(f"destructive acts of {fence.controller} are paused: {refusal}")
+        self._requests.deadline()
+        self._unless_paused(fence.live.refuse_destructive())
         decided = view.snapshot(resource, name)
-        found = await self._read(resource, name, "delete", keep_snapshot=decided)
+        found = await self._requests.read(resource, name, "delete", decided=decided)
         if found is None:
             return
         if self._owns(resource):
@@ -231,11 +166,17 @@ class FencedClient:
             "propagationPolicy": propagation,
             "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
         }
+        self._requests.deadline()
+        self._unless_paused(fence.live.admit_destructive())
         try:
-            await self._write("delete", resource, name, options, method="DELETE", snapshot=live)
+            await self._requests.write("delete", resource, name, options, method="DELETE", snapshot=live)
         except NotFound:
-            self._found_gone(resource, name, live)
-        fence.redecided.pop(view.key, None)
+            fence.found_gone(view, resource, name, *live)
+        fence.redecided.get(view.key, {}).pop((resource, name), None)
+
+    def _unless_paused(self, refusal: str | None) -> None:
+        if refusal is not None:
+            raise BreakerOpen(f"destructive acts of {self._fence.controller} are paused: {refusal}")
 
     def _decide_again(self, resource: Resource, name: ObjectName, decided: Snapshot | None, live: Snapshot) -> None:
         """Raises Conflict when the decision was made on another state than the live one, within REDECISIONS."""
@@ -245,9 +186,10 @@ class FencedClient:
         times[resource, name] = times.get((resource, name), 0) + 1
         if decided.uid == live.uid and times[resource, name] > REDECISIONS:
             return
-        if resource in self._fence.sources:
-            writes = self._fence.writes
-            writes.stale(writes.begin(self._view.key, resource, name, decided.uid, decided.resource_version))
+        self.sent_back = True
+        writes, key = self._fence.writes, self._view.key
+        if resource in self._fence.sources and not writes.expects(key, resource, live.uid):
+            writes.stale(writes.begin(key, resource, name, *decided))
         raise Conflict(409, "Conflict", f"{resource} {name} has changed since the deletion was decided")
 
     async def _patch(
@@ -255,131 +197,48 @@ class FencedClient:
     ) -> Object:
         snapshot = self._view.snapshot(resource, name)
         if snapshot is None:
-            found = await self._read(resource, name, "author")
+            found = await self._requests.read(resource, name, "author")
             if found is None:
                 raise NotFound(404, "NotFound", f"{resource} {name} does not exist")
             snapshot = Snapshot(found["metadata"]["uid"], found["metadata"]["resourceVersion"])
-        metadata = {"uid": snapshot.uid, "resourceVersion": snapshot.resource_version, **patch.get("metadata", {})}
+        metadata = {"uid": snapshot.uid, "resourceVersion": snapshot.resource_version, **(patch.get("metadata") or {})}
         body = {**patch, "metadata": metadata}
-        return await self._write(
-            reason, resource, name, body, method="PATCH", subresource=subresource, snapshot=snapshot
+        sent = _preconditions(metadata)
+        return await self._requests.write(
+            reason, resource, name, body, method="PATCH", subresource=subresource, snapshot=sent
         )
 
-    async def _write(
-        self,
-        reason: str,
-        resource: Resource,
-        name: ObjectName,
-        body: Object,
-        *,
-        method: str,
-        snapshot: Snapshot | None,
-        subresource: str = "",
-    ) -> Object:
-        """One request, with the barrier set before it and settled by whatever comes of it."""
-        fence, view = self._fence, self._view
-        deadline = self._deadline()
-        uid, version = snapshot or ("", "")
-        path = resource.path(name.namespace, "" if method == "POST" else name.name, subresource)
-        barrier = None
-        if resource in fence.sources:
-            barrier = fence.writes.begin(view.key, resource, name, uid, version)
-        result = "in_doubt"
-        try:
-            answer = await fence.transport.request(
-                method,
-                path,
-                body=msgspec.json.encode(body),
-                content_type=MERGE_PATCH if method == "PATCH" else JSON,
-                user_agent=fence.user_agent(view, resource, reason),
-                timeout_seconds=min(REQUEST_SECONDS, (deadline - fence.clock()) * LEASE_PART),
-                not_after=deadline,
-            )
-            result = "ok"
-        except NotOwner:
-            result = "not_sent"
-            raise
-        except ApiError as error:
-            result = _outcome(error, snapshot)
-            raise
-        except Unreachable as error:
-            result = "in_doubt" if error.maybe_applied else "not_sent"
-            raise
-        finally:
-            # Also on cancellation, which leaves the write in doubt.
-            fence.metrics.writes.labels(fence.controller, reason, result).inc()
-            if barrier is not None and result != "ok":
-                _settle(fence.writes, barrier, result)
-        return self._took(barrier, resource, name, answer, deletion=method == "DELETE", subresource=subresource)
+    async def _post(self, resource: Resource, name: ObjectName, body: Object) -> Object:
+        fence, key = self._fence, self._view.key
+        child = self._owns(resource) and bool(name.name)
+        if child and fence.created_lately(key, (resource, name)):
+            await self._confirm_primary()
+        made = await self._requests.write("create", resource, name, body, method="POST", snapshot=None)
+        if child:
+            fence.note_created(key, (resource, name))
+        return made
 
-    def _took(
-        self,
-        barrier: Barrier | None,
-        resource: Resource,
-        name: ObjectName,
-        answer: bytes,
-        *,
-        deletion: bool,
-        subresource: str,
-    ) -> Object:
-        """The server carried the write out: the gate and this reconcile's view learn what the answer says."""
-        fence, view = self._fence, self._view
-        body: Object = msgspec.json.decode(answer)
-        if deletion and not _lingers(body):
-            version = barrier.resource_version if barrier is not None else ""
-            if barrier is not None:
-                fence.writes.deleted(barrier, barrier.uid, version)
-                view.remember(resource, name, None, version)
-            return body
-        if barrier is None:
-            return body
-        metadata = body["metadata"]
-        barrier.name = name = ObjectName(metadata.get("namespace", ""), metadata["name"])
-        if fence.reached(resource, body):
-            fence.writes.landed(barrier, metadata["uid"], metadata["resourceVersion"])
-        else:
-            fence.writes.failed(barrier)
-        if subresource in ("", "status"):
-            view.remember(resource, name, body)
-        else:
-            view.wrote(resource, name, Snapshot(metadata["uid"], metadata["resourceVersion"]))
-        return body
+    async def _confirm_primary(self) -> None:
+        """A child that vanishes as soon as it is made: its owner may be gone, and the garbage collector at work.
 
-    async def _read(
-        self, resource: Resource, name: ObjectName, purpose: str, *, keep_snapshot: Snapshot | None = None
-    ) -> Object | None:
-        """A live read, taken over into this reconcile's view.
-
-        keep_snapshot: of the decision that is being checked; where the object turns out to be gone, the gate then waits
-        for the view to show that.
+        A view that lags would have it made again and again. Raises TerminalError when the primary is gone.
         """
-        fence, view = self._fence, self._view
-        agent = fence.user_agent(view, resource, purpose)
-        found = await fence.live.get(resource, name, purpose=purpose, user_agent=agent)
-        if resource not in fence.sources:
-            return found
-        if found is not None:
-            fence.reached(resource, found)
-            view.remember(resource, name, found)
-        elif keep_snapshot is not None:
-            self._found_gone(resource, name, keep_snapshot)
-        return found
+        view = self._view
+        known = view.snapshot(view.primary, view.name)
+        found = await self._requests.read(view.primary, view.name, "owner")
+        if found is None or found["metadata"]["uid"] != view.key.uid:
+            version = known.resource_version if known is not None and known.uid == view.key.uid else ""
+            self._fence.found_gone(view, view.primary, view.name, view.key.uid, version)
+            raise TerminalError(f"{view.key} is gone: nothing can be created for it")
 
-    def _found_gone(self, resource: Resource, name: ObjectName, last: Snapshot) -> None:
-        """The server says that the object is gone: the key waits until its view says so too."""
-        if resource in self._fence.sources:
-            writes = self._fence.writes
-            barrier = writes.begin(self._view.key, resource, name, last.uid, last.resource_version)
-            writes.deleted(barrier, last.uid, last.resource_version)
-            self._view.remember(resource, name, None, last.resource_version)
-
-    def _deadline(self) -> float:
-        """Boot-clock reading up to which this reconcile may send. Raises NotOwner when that is past."""
-        fence = self._fence
-        deadline = fence.tenure.deadline()
-        if self.revoked or fence.clock() >= deadline:
-            raise NotOwner(self.revoked or f"the tenure of {fence.tenure.range} is over")
-        return deadline
+    async def _unhide(self, resource: Resource, name: ObjectName) -> None:
+        """An own child that lost its slot label is in no view: without a new one it would be created again for ever."""
+        found = await self._requests.read(resource, name, "adopt")
+        slot = slot_of(self._view.key.uid)
+        if found is None or controller_uid(found) != self._view.key.uid:
+            return
+        if (found["metadata"].get("labels") or {}).get(SLOT_LABEL) != slot:
+            await self._patch("patch", resource, name, {"metadata": {"labels": {SLOT_LABEL: slot}}})
 
     def _owns(self, resource: Resource) -> bool:
         source = self._fence.sources.get(resource)
@@ -430,6 +289,15 @@ class FencedClient:
         return name if isinstance(name, ObjectName) else ObjectName(self._view.key.namespace, name)
 
 
+def _preconditions(metadata: Mapping[str, Any]) -> Snapshot:
+    """What the write is based on. Raises ValueError where the server would take it for "whatever is there"."""
+    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion")
+    if not isinstance(uid, str) or not isinstance(version, str) or ("uid" in metadata and not uid):
+        raise ValueError("metadata.uid and metadata.resourceVersion are those of the object that was read, or left out")
+    version_key(version or "0")
+    return Snapshot(uid, version)
+
+
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Resource:
     return Resource.parse(text)
@@ -438,27 +306,3 @@ def _parsed(text: str) -> Resource:
 def resource_of(resource: str | Resource) -> Resource:
     """Raises ConfigError for text that names no resource."""
     return _parsed(resource) if isinstance(resource, str) else resource
-
-
-def _outcome(error: ApiError, snapshot: Snapshot | None) -> str:
-    """What a failure answer says about the write. A 5xx may come from a proxy, after the server carried it out."""
-    if error.status >= 500:
-        return "in_doubt"
-    stale = isinstance(error, Conflict) or (isinstance(error, NotFound) and snapshot is not None)
-    return "conflict" if stale else "refused"
-
-
-def _settle(writes: OwnWrites, barrier: Barrier, result: str) -> None:
-    if result == "in_doubt":
-        writes.in_doubt(barrier)
-    elif result == "conflict":
-        writes.stale(barrier)
-    else:
-        writes.failed(barrier)
-
-
-def _lingers(body: Object) -> bool:
-    """Whether the answer to a deletion is an object that stays for now: finalizers or a grace period hold it."""
-    metadata = body.get("metadata") or {}
-    held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
-    return bool(metadata.get("deletionTimestamp") and held)

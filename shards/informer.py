@@ -11,22 +11,12 @@ from contextlib import suppress
 from shards.client import Transport
 from shards.clock import Clock
 from shards.errors import ShardError, Unreachable
+from shards.informer_meters import InformerMeters
 from shards.metrics import ShardMetrics
 from shards.source import Source
 from shards.store import Change, Entry, Replacement, StoreReader, StoreWriter
-from shards.watch import (
-    CheckHistory,
-    Event,
-    EventType,
-    LineSplitter,
-    ListPage,
-    Request,
-    WatchFrom,
-    WatchMachine,
-    decode_event,
-    decode_item,
-    decode_page,
-)
+from shards.watch import CheckHistory, ListPage, Request, WatchFrom, WatchMachine
+from shards.wire import Event, EventType, LineSplitter, decode_event, decode_item, decode_page
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +64,7 @@ class Informer:
         self._handler = handler
         self._on_progress = on_progress
         self._clock = clock
-        self._meters = _Meters(metrics, str(source.resource))
+        self._meters = InformerMeters(metrics, str(source.resource))
         self._user_agent = user_agent
         self._machine = WatchMachine(source.query(), rng)
         self._writer = StoreWriter()
@@ -285,33 +275,3 @@ class Informer:
         await asyncio.sleep(0)
         self._slice_events = 0
         self._slice_end = self._clock() + SLICE_SECONDS
-
-
-class _Meters:
-    """The informer's metrics, with their labels looked up once; without effect where there are none."""
-
-    def __init__(self, metrics: ShardMetrics | None, resource: str) -> None:
-        self._metrics = metrics
-        self._watched = False
-        if metrics is not None:
-            self._events = {kind: metrics.watch_events.labels(resource, kind.value) for kind in EventType}
-            self._foreign = metrics.foreign_events.labels(resource)
-            self._restarts = metrics.watch_restarts.labels(resource)
-            self._relists = metrics.relists.labels(resource)
-
-    def event(self, kind: EventType) -> None:
-        if self._metrics is not None:
-            self._events[kind].inc()
-
-    def foreign(self) -> None:
-        if self._metrics is not None:
-            self._foreign.inc()
-
-    def watching(self) -> None:
-        if self._metrics is not None and self._watched:
-            self._restarts.inc()
-        self._watched = True
-
-    def listed(self) -> None:
-        if self._metrics is not None:
-            self._relists.inc()

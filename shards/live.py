@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from shards.breaker import Breaker, BreakerSettings, BreakerState, TokenBucket
-from shards.client import Transport
+from shards.breaker import Breaker, BreakerSettings, BreakerState, Budget
+from shards.client import Query, Transport
 from shards.clock import Clock
 from shards.errors import ApiError, NotFound, NotReadyYet, Unreachable
+from shards.keyrange import slot_of
 from shards.metrics import ShardMetrics
-from shards.objects import Object, ObjectName, Resource
+from shards.objects import SLOT_LABEL, Key, Object, ObjectName, Resource
 from shards.settings import GateSettings
+from shards.view import controller_uid
 
 TIMEOUT_SECONDS = 10.0
 """A live read that takes longer is worth less than the next one."""
@@ -22,19 +24,25 @@ PATIENCE_SECONDS = 1.0
 """Longest wait for the budget while a reconcile holds a worker slot."""
 
 _BURST_SECONDS = 4.0
+_TROUBLE = (401, 408, 429)
+"""Answers below 500 that mean that nothing can be asked at present. Others, such as 403, concern one resource only, and
+must not pause what the controller does to the others."""
+
+_GATE, _RECONCILE = 0, 1
+"""Kinds of reads. Keys that only a read can free, and reconciles that read: neither can starve the other."""
 
 
 @dataclass(slots=True)
 class Guards:
     """What bounds one controller on one worker, over all its shards."""
 
-    bucket: TokenBucket
+    budget: Budget
     breaker: Breaker
 
     @classmethod
     def of(cls, settings: GateSettings, now: float) -> Guards:
         rate = settings.live_reads_per_second
-        return cls(TokenBucket(rate, max(1.0, rate * _BURST_SECONDS), now), Breaker(BreakerSettings()))
+        return cls(Budget(rate, max(2.0, rate * _BURST_SECONDS), now), Breaker(BreakerSettings()))
 
 
 class LiveReader:
@@ -49,60 +57,85 @@ class LiveReader:
         self._metrics = metrics
         self._controller = controller
 
+    def refuse_destructive(self) -> str | None:
+        """Why no destructive act may be prepared now; None when one may."""
+        refusal = self.guards.breaker.refusal(self._clock())
+        self._show_breaker()
+        return refusal
+
     def admit_destructive(self) -> str | None:
-        """None when a destructive act may begin now (the breaker counts it); else why not."""
+        """None when a destructive act may be sent now (the breaker counts it); else why not."""
         refusal = self.guards.breaker.admit(self._clock())
         self._show_breaker()
         return refusal
 
     def affordable(self) -> bool:
-        """Whether a read may be made now, without waiting; it is paid for if so."""
-        return self.guards.bucket.take(self._clock())
+        """Whether the gate may read now, without waiting; it is paid for if so."""
+        return self.guards.budget.take(_GATE, self._clock())
 
     async def get(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
         """The object as the server has it now; None when the server says that it is not there.
 
         Waits for the budget up to PATIENCE_SECONDS. Raises NotReadyYet when that is not enough, ApiError, Unreachable.
         """
-        while not self.guards.bucket.take(self._clock()):
-            wait = self.guards.bucket.wait(self._clock())
-            if wait > PATIENCE_SECONDS:
-                self._count(purpose, "over_budget")
-                raise NotReadyYet(f"live reads of {self._controller} are over their budget for {wait:.1f} s")
+        budget = self.guards.budget
+        wait = budget.reserve(_RECONCILE, self._clock(), PATIENCE_SECONDS)
+        if wait is None:
+            self._count(purpose, "over_budget")
+            seconds = budget.wait(_RECONCILE, self._clock())
+            raise NotReadyYet(f"live reads of {self._controller} are over their budget for {seconds:.1f} s")
+        if wait:
             await asyncio.sleep(wait)
         return await self.read(resource, name, purpose=purpose, user_agent=user_agent)
 
     async def read(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
         """The same, for a read that is paid for."""
         try:
-            answer = await self._transport.request(
-                "GET",
-                resource.path(name.namespace, name.name),
-                user_agent=user_agent,
-                timeout_seconds=TIMEOUT_SECONDS,
-            )
+            answer = await self._ask(resource.path(name.namespace, name.name), (), purpose, user_agent)
         except NotFound as error:
             if not error.reason:
                 # No Status object: some other server's or a proxy's 404, which says nothing about the object.
-                self._failed(purpose)
                 raise
             self._answered(purpose, "absent")
             return None
-        except (ApiError, Unreachable):
-            self._failed(purpose)
-            raise
-        self._answered(purpose, "found")
         found: Object = msgspec.json.decode(answer)
+        self._answered(purpose, "found")
         return found
+
+    async def children(self, resource: Resource, key: Key, *, purpose: str, user_agent: str = "") -> list[Object]:
+        """The objects that the key controls, as the server has them now, for a read that is paid for.
+
+        Those whose slot label somebody removed are missing. Raises ApiError, Unreachable.
+        """
+        query = (("labelSelector", f"{SLOT_LABEL}={slot_of(key.uid)}"),)
+        found = msgspec.json.decode(await self._ask(resource.path(key.namespace), query, purpose, user_agent))
+        self._answered(purpose, "found")
+        # Items of a list come without what the list says once.
+        head = {"kind": found["kind"].removesuffix("List"), "apiVersion": found["apiVersion"]}
+        return [{**head, **each} for each in found["items"] if controller_uid(each) == key.uid]
+
+    async def _ask(self, path: str, query: Query, purpose: str, user_agent: str) -> bytes:
+        try:
+            return await self._transport.request(
+                "GET", path, query=query, user_agent=user_agent, timeout_seconds=TIMEOUT_SECONDS
+            )
+        except ApiError as error:
+            if not (isinstance(error, NotFound) and error.reason):
+                self._failed(purpose, server_in_trouble=error.status >= 500 or error.status in _TROUBLE)
+            raise
+        except Unreachable:
+            self._failed(purpose, server_in_trouble=True)
+            raise
 
     def _answered(self, purpose: str, result: str) -> None:
         self.guards.breaker.read_succeeded(self._clock())
         self._show_breaker()
         self._count(purpose, result)
 
-    def _failed(self, purpose: str) -> None:
-        self.guards.breaker.read_failed(self._clock())
-        self._show_breaker()
+    def _failed(self, purpose: str, *, server_in_trouble: bool) -> None:
+        if server_in_trouble:
+            self.guards.breaker.read_failed(self._clock())
+            self._show_breaker()
         self._count(purpose, "failed")
 
     def _show_breaker(self) -> None:

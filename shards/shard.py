@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from shards.controller import Controller
+from shards.engine import Engine
 from shards.errors import ConfigError, NotOwner, Undrained
-from shards.gate import Barrier, HandoverGate, Phase, mark_of
-from shards.handlers import Route
-from shards.informer import Informer
-from shards.keyrange import KeyRange, PartitionKey
-from shards.objects import Key, Resource, newest
-from shards.reconcile import Engine
+from shards.handover_gate import HandoverGate, mark_of
+from shards.keyrange import KeyRange
+from shards.objects import Key, newest
+from shards.own_writes import Barrier, Phase
 from shards.runtime import WorkerRuntime
-from shards.source import FilterMode, Role, Source
-from shards.store import Change, StoreReader
+from shards.shard_views import make_engine, make_views
+from shards.store import StoreReader
 from shards.tenure import Tenure
-from shards.useragent import UserAgent
 from shards.watermark import ResourceMark, Watermark
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
@@ -37,28 +34,6 @@ SEEN_SECONDS = 0.5
 
 QUEUE_SLICE = 1000
 """Keys that an activation queues before other tasks of the loop get their turn."""
-
-
-@dataclass(slots=True)
-class _View:
-    """One informer and who listens to it. name: as marks and gates call it."""
-
-    name: str
-    source: Source
-    informer: Informer
-    listeners: list[tuple[Engine, Route]] = field(default_factory=list)
-
-    @property
-    def store(self) -> StoreReader:
-        return self.informer.store
-
-    def changed(self, change: Change) -> None:
-        for engine, route in self.listeners:
-            try:
-                for key in route.keys(change):
-                    engine.add(key, low_priority=change.initial)
-            except Exception:  # an author's mapping function; the other controllers' keys still count
-                log.exception("routing a change of %s for %s failed", self.source.resource, engine.controller.name)
 
 
 class Shard:
@@ -80,8 +55,8 @@ class Shard:
         self._stopped = False
         if len(runtime.settings.scope.namespaces) > 1:
             raise ConfigError("scope.namespaces", "give one namespace, or none for all of them")
-        self._views = self._make_views(controllers)
-        self._engines = [self._make_engine(controller) for controller in controllers]
+        self._views = make_views(range, controllers, runtime, member, self._moved.set)
+        self._engines = [make_engine(controller, range, runtime, self._views) for controller in controllers]
 
     # -- the life of a shard -----------------------------------------------------------------------------------------
 
@@ -185,76 +160,10 @@ class Shard:
         return {
             "objects": float(sum(primaries.values())),
             "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
-            "parked": float(sum(len(engine.parking) for engine in self._engines)),
+            "parked": float(sum(len(engine.parked) for engine in self._engines)),
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
-
-    # -- construction ------------------------------------------------------------------------------------------------
-
-    def _make_views(self, controllers: Sequence[Controller]) -> dict[str, _View]:
-        """One view per resource and role, shared by the controllers."""
-        wanted: dict[tuple[Resource, Role], set[Resource]] = {}
-        for controller in controllers:
-            controller.check()
-            for resource, role in _views_of(controller):
-                wanted.setdefault((resource, role), set()).add(controller.primary)
-        roles: dict[Resource, int] = {}
-        for resource, _ in wanted:
-            roles[resource] = roles.get(resource, 0) + 1
-        views = {}
-        for (resource, role), primaries in wanted.items():
-            name = str(resource) if roles[resource] == 1 else f"{resource}:{role}"
-            views[name] = self._make_view(name, resource, role, next(iter(primaries)) if len(primaries) == 1 else None)
-        return views
-
-    def _make_view(self, name: str, resource: Resource, role: Role, primary: Resource | None) -> _View:
-        runtime, settings = self._runtime, self._runtime.settings
-        source = Source(
-            resource=resource,
-            range=self.range,
-            partition_key=settings.partition_by,
-            scope=settings.scope,
-            mode=_mode(role, settings.partition_by, bool(runtime.server_side_sharding)),
-            role=role,
-            primary=primary if role == "owned" else None,
-        )
-        agent = UserAgent(product=runtime.product, member=self._member, range=str(self.range), reason="informer")
-        informer = Informer(
-            runtime.transport,
-            source,
-            handler=lambda change: self._views[name].changed(change),
-            on_progress=self._progress(name),
-            clock=runtime.clock,
-            rng=runtime.rng,
-            metrics=runtime.metrics,
-            namespace="".join(settings.scope.namespaces),
-            user_agent=str(agent),
-        )
-        return _View(name, source, informer)
-
-    def _make_engine(self, controller: Controller) -> Engine:
-        by_place = {(view.source.resource, view.source.role): view for view in self._views.values()}
-        views = {resource: by_place[resource, role] for resource, role in _views_of(controller)}
-        stores = {resource: view.store for resource, view in views.items()}
-        sources = {resource: view.source for resource, view in views.items()}
-        engine = Engine(controller, self.range, self._runtime, stores, sources)
-        primaries = stores[controller.primary]
-        views[controller.primary].listeners.append((engine, Route.primary()))
-        for resource in controller.owned:
-            views[resource].listeners.append((engine, Route.owned(primaries)))
-        for watch in controller.watched:
-            views[watch.resource].listeners.append((engine, Route.mapped(watch.map, primaries)))
-        return engine
-
-    def _progress(self, name: str) -> Callable[[], None]:
-        def moved() -> None:
-            view = self._views[name]
-            self._moved.set()
-            for engine, _ in view.listeners:
-                engine.progress(view.source.resource)
-
-        return moved
 
     # -- the handover gate -------------------------------------------------------------------------------------------
 
@@ -358,18 +267,3 @@ class Shard:
 
     def _primaries(self, engine: Engine) -> StoreReader:
         return engine.stores[engine.controller.primary]
-
-
-def _views_of(controller: Controller) -> list[tuple[Resource, Role]]:
-    views: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
-    views += [(resource, "owned") for resource in controller.owned]
-    views += [(watch.resource, "watched") for watch in controller.watched]
-    return views
-
-
-def _mode(role: Role, key: PartitionKey, server_filters: bool) -> FilterMode:
-    """The best filter that the role and the partition key allow (design 5.1)."""
-    if role == "owned" and key is PartitionKey.UID:
-        return FilterMode.SLOT_LABELS
-    by_hash = (role == "primary" and key is PartitionKey.UID) or (role != "watched" and key is PartitionKey.NAMESPACE)
-    return FilterMode.SHARD_SELECTOR if server_filters and by_hash else FilterMode.LOCAL

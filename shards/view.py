@@ -19,10 +19,15 @@ Place = tuple[Resource, ObjectName]
 
 
 class Live(NamedTuple):
-    """Newer than the store at the time. object None: not there. version: of the object, "" where none is known."""
+    """Newer than the store at the time.
+
+    object None: not there. version: of the object, "" where none is known. hidden: the store's filter does not pass it,
+    so that its absence there proves nothing.
+    """
 
     object: Object | None
     version: str
+    hidden: bool = False
 
 
 class Snapshot(NamedTuple):
@@ -96,7 +101,7 @@ class View:
         store = self._stores[resource]
         live = self._above(resource, name, store)
         if live is not None:
-            known = None if live.object is None else Snapshot(meta_of(live.object).uid, live.version)
+            known = None if live.object is None else Snapshot(live.object["metadata"]["uid"], live.version)
         else:
             meta = store.meta(name)
             known = None if meta is None else Snapshot(meta.uid, meta.resource_version)
@@ -104,17 +109,19 @@ class View:
             self._read[resource, name] = known
         return known
 
-    def remember(self, resource: Resource, name: ObjectName, body: Object | None, version: str = "") -> None:
+    def remember(
+        self, resource: Resource, name: ObjectName, body: Object | None, version: str = "", *, hidden: bool = False
+    ) -> None:
         """Puts a live read or the answer of an own write over the store. body None: the object is not there.
 
-        version: where body is None, the last version that is known of the object.
+        version: where body is None, the last version that is known of the object. hidden: see Live.
         """
         if body is None:
             self._read.pop((resource, name), None)
             self._overlay[resource, name] = Live(None, version)
             return
         metadata = body["metadata"]
-        self._overlay[resource, name] = Live(_copy(body), metadata["resourceVersion"])
+        self._overlay[resource, name] = Live(_copy(body), metadata["resourceVersion"], hidden)
         self.wrote(resource, name, Snapshot(metadata["uid"], metadata["resourceVersion"]))
 
     def wrote(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
@@ -148,8 +155,10 @@ class View:
             newer = bool(live.version) and at_least(meta.resource_version, live.version)
             # Of an absent object the version is the last one before it went: the store must be above, not at it.
             return None if newer and (live.object is not None or meta.resource_version != live.version) else live
-        if live.object is not None and store.gone(live.object["metadata"]["uid"]):
-            return None
+        if live.object is None or live.hidden:
+            return live
+        if store.shows(name, live.object["metadata"]["uid"], live.version):
+            return None  # it is gone: the store is past it, and does not hold it
         return live
 
 

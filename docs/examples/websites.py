@@ -19,7 +19,8 @@ async def reconcile(ctx: Context, request: Request) -> Result | None:
     page = {"metadata": {"name": name}, "data": {"index.html": spec["html"]}}
     await ctx.client.ensure("v1/configmaps", page)
 
-    container = {"name": "web", "image": "nginx:1.29", "volumeMounts": [{"name": "page", "mountPath": "/srv"}]}
+    mounts = [{"name": "page", "mountPath": "/usr/share/nginx/html"}]
+    container = {"name": "web", "image": "nginx:1.29", "volumeMounts": mounts}
     pod = {"containers": [container], "volumes": [{"name": "page", "configMap": {"name": name}}]}
     template = {"metadata": {"labels": labels}, "spec": pod}
     wanted = {"replicas": spec["replicas"], "selector": {"matchLabels": labels}, "template": template}

@@ -39,7 +39,7 @@ class Fleets:
         them may make is no finding.
         """
         fleets = list(self._fleets.values()) or [Ownership()]
-        fleets = [each for each in fleets if each.has_had_member(holder.member)] or fleets
+        fleets = [each for each in fleets if each.has_member(holder.member)] or fleets
         fleets = [each for each in fleets if each.has_had_range(agent.range)] or fleets
         return next((each for each in fleets if each.alive(holder) and each.holds(holder, *key)), fleets[0])
 

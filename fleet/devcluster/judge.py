@@ -32,10 +32,10 @@ def judge(entries: Iterable[Entry]) -> Verdict:
     duplicate_status_writes: successful status writes by the fleet whose resulting status is byte for byte that of the
         status write before it on the same object (UID), where that one was the fleet's too.
     takeovers: claims of a shard Lease over a holder that had not released it; not a broken promise by itself.
-    overlap_violations: (a) moments at which two live incarnations of one fleet begin to hold active ranges that overlap; live means
-        that the member Lease is held at that epoch; ranges of different partition keys always overlap. (b) successful
-        fleet writes to other than coordination objects whose author (`m=`, `e=`) is fenced, or does not hold the
-        active shard Lease that covers the key (`k=`, `u=`) when the write commits.
+    overlap_violations: (a) moments at which two live incarnations of one fleet begin to hold active ranges that
+        overlap; live means that the member Lease is held at that epoch; ranges of different partition keys always
+        overlap. (b) successful fleet writes to other than coordination objects whose author (`m=`, `e=`) is fenced, or
+        does not hold the active shard Lease that covers the key (`k=`, `u=`) when the write commits.
     writes_after_release: those of (b) whose author had released that range itself.
     unattributed_writes: successful fleet writes to other than coordination objects without one of m, e, s, k and u.
     lease_writes_per_range: successful writes of its shard Lease. map_writes, member_lease_writes: likewise.

@@ -33,7 +33,6 @@ class Ownership:
         self.lease_writes: Counter[str] = Counter()
         self.released: dict[Holder, set[LeaseKey]] = {}
         self._names: dict[tuple[str, str], LeaseKey | str] = {}
-        self._members_ever: set[str] = set()
         self._open: dict[LeaseKey, OwnershipSpan] = {}
         self._gaps: dict[LeaseKey, tuple[str, float]] = {}
         self._overlapping: set[frozenset[tuple[LeaseKey, Holder]]] = set()
@@ -65,8 +64,8 @@ class Ownership:
         record = self.members.get(holder.member)
         return record is None or (record.epoch == holder.epoch and record.holder is not None)
 
-    def has_had_member(self, name: str) -> bool:
-        return name in self._members_ever
+    def has_member(self, name: str) -> bool:
+        return name in self.members
 
     def has_had_range(self, covered: str) -> bool:
         """covered: str(KeyRange)."""
@@ -132,7 +131,6 @@ class Ownership:
 
     def _member_written(self, entry: Entry, new: MemberRecord) -> None:
         self.members[new.name] = new
-        self._members_ever.add(new.name)
         self.member_writes += 1
         for key, record in self.shards.items():
             holder = record.holder

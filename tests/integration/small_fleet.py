@@ -28,7 +28,7 @@ from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings
 from fleet.worker import Worker, WorkerSettings
 from shards.client import Client
-from shards.controller import Controller, identity_of
+from shards.controller import Controller, identity_of, scope_of
 from shards.keyrange import KeyRange, PartitionKey
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
@@ -140,6 +140,7 @@ class SmallFleet:
                 pod=name,
                 revision="",
                 identity=identity_of([controller]),
+                scope=scope_of([controller], self.settings.scope),
                 partition_key=PartitionKey.UID,
                 lease_seconds=LEASE_SECONDS,
                 renew_seconds=RENEW_SECONDS,

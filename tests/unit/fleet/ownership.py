@@ -41,8 +41,8 @@ def now() -> float:
 class Behaviour:
     """How the shards of one member behave. May be changed at any time.
 
-    opening_error: raised by the next activations. unwarm: standbys never sync. undrained: a reconcile that cannot be
-    cancelled. stop_error: raised by the next stop. Durations are in seconds.
+    opening_error, prewarm_error, stop_error: raised by activations, standbys and stops. unwarm: standbys never sync.
+    undrained: a reconcile cannot be cancelled. Durations are in seconds.
     """
 
     prewarm_seconds: float = 0.0
@@ -52,6 +52,7 @@ class Behaviour:
     unwarm: bool = False
     undrained: bool = False
     opening_error: Exception | None = None
+    prewarm_error: Exception | None = None
     stop_error: Exception | None = None
 
 
@@ -70,6 +71,8 @@ class FakeShard:
     async def prewarm(self) -> None:
         self.calls.append("prewarm")
         await asyncio.sleep(self.behaviour.prewarm_seconds)
+        if self.behaviour.prewarm_error is not None:
+            raise self.behaviour.prewarm_error
         if self.behaviour.unwarm:
             await asyncio.Event().wait()
 
@@ -210,6 +213,7 @@ class Fleet:
                 pod=name,
                 revision="",
                 identity=identity,
+                scope="everything",
                 partition_key=partition_key,
                 lease_seconds=self.lease_seconds,
                 renew_seconds=self.lease_seconds / 4,
@@ -353,7 +357,7 @@ class Fleet:
         until = now() + seconds
         while now() < until:
             self.owners()
-            await asyncio.sleep(min(0.05, until - now()))
+            await asyncio.sleep(min(0.1, until - now()))
 
 
 @asynccontextmanager

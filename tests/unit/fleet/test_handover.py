@@ -202,7 +202,7 @@ def anything(draw: st.DrawFn) -> tuple[LocalShard, Seen]:
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(anything())
 def test_nothing_is_done_to_a_range_that_it_must_not_be_done_to(case: tuple[LocalShard, Seen]) -> None:
     mine, given = case

@@ -171,6 +171,20 @@ def test_a_suspicion_of_oneself_ends_a_lease_after_a_renewal_of_one_s_own_that_b
     assert watch.fenceable(members, own_renewal_at=39.0, now=31.1 + LEASE) == ["a", "b"]
 
 
+def test_not_even_the_last_silent_one_is_fenced_while_the_suspicion_lasts() -> None:
+    watch = MemberWatch()
+    members = watched({"a": "1", "b": "2", "c": "3"})
+    watch.observe(members, 0.0)
+    assert watch.fenceable(members, own_renewal_at=9.0, now=9.0) == []
+    back = watched({"a": "1", "b": "4", "c": "5"})
+    watch.observe(back, 10.0)
+    assert watch.fenceable(back, own_renewal_at=10.0, now=10.5) == []
+    back = watched({"a": "1", "b": "6", "c": "7"})
+    watch.observe(back, 17.0)
+    assert watch.fenceable(back, own_renewal_at=17.0, now=18.1) == ["a"]
+    assert watch.suspicious_since is None
+
+
 @pytest.mark.parametrize("end", ["recovery", "a new term"])
 def test_every_episode_is_suspected_anew(end: str) -> None:
     watch = MemberWatch()

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from fleet import handover, member, registrar
+from fleet import handover, registrar
 from fleet.coordination import MemberRecord, ShardMap, ShardRecord
 from fleet.local import W
 from fleet.local_store import LocalStore
@@ -269,10 +269,6 @@ def claim_without_comparing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalStore, "put", overwrite)
 
 
-def act_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member, "acting_until", lambda sent_at, lease_seconds: sent_at + 4 * lease_seconds)
-
-
 def fence_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
     def hasty(self: MemberWatch, members: Mapping[str, MemberRecord], now: float) -> list[str]:
         return [name for name, each in members.items() if each.holder and now - self.sightings[name].since > 0.3]
@@ -285,13 +281,14 @@ def fence_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", [claim_what_is_not_free, claim_without_comparing, act_after_the_deadline, fence_the_living]
+    ("broken", "first_seed"), [(claim_what_is_not_free, 0), (claim_without_comparing, 11), (fence_the_living, 8)]
 )
 async def test_a_walk_finds_a_rule_that_was_removed(
-    broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    broken: Callable[[pytest.MonkeyPatch], None], first_seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """first_seed: one that found it when this was written, so that the search is short."""
     broken(monkeypatch)
-    for seed in range(60):
+    for seed in range(first_seed, first_seed + 60):
         try:
             await walk_along(seed)
         except AssertionError as failure:

@@ -9,9 +9,10 @@ import pytest
 
 import shards
 from shards.context import Context, PlainContext, Request
-from shards.controller import Controller, Result, identity_of
+from shards.controller import Controller, Result, identity_of, scope_of
 from shards.errors import ConfigError
 from shards.objects import Meta, ObjectName
+from shards.settings import ScopeSettings
 
 
 def nobody(meta: Meta) -> list[ObjectName]:
@@ -97,21 +98,12 @@ class TestIdentity:
         other = declared("others")
         assert identity_of([one, other]) == identity_of([other, same])
 
-    @pytest.mark.parametrize(
-        "changed",
-        [
-            declared("other"),
-            declared(primary="demo/v2/sites"),
-            declared().owns("v1/configmaps"),
-            declared().watches("v1/configmaps", map=nobody),
-        ],
-    )
-    def test_every_resource_and_role_is_part_of_it(self, changed: Controller) -> None:
+    @pytest.mark.parametrize("changed", [declared("other"), declared(primary="demo/v2/sites")])
+    def test_names_and_primaries_are_part_of_it(self, changed: Controller) -> None:
         assert identity_of([changed]) != identity_of([declared()])
 
-    def test_owned_and_watched_are_told_apart(self) -> None:
-        watched = declared().watches("v1/configmaps", map=nobody)
-        assert identity_of([watched]) != identity_of([declared().owns("v1/configmaps")])
+    def test_what_is_looked_at_besides_may_change_from_one_revision_to_the_next(self) -> None:
+        assert identity_of([declared().owns("v1/configmaps")]) == identity_of([declared()])
 
     def test_two_controllers_of_one_name_are_refused(self) -> None:
         with pytest.raises(ConfigError, match="each another name"):
@@ -120,6 +112,21 @@ class TestIdentity:
     def test_none_at_all_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="at least one"):
             identity_of([])
+
+
+class TestScope:
+    @pytest.mark.parametrize(
+        "changed", [declared().owns("v1/configmaps"), declared().watches("v1/configmaps", map=nobody)]
+    )
+    def test_every_resource_and_role_is_part_of_it(self, changed: Controller) -> None:
+        assert scope_of([changed], ScopeSettings()) != scope_of([declared()], ScopeSettings())
+
+    def test_owned_and_watched_are_told_apart(self) -> None:
+        watched = declared().watches("v1/configmaps", map=nobody)
+        assert scope_of([watched], ScopeSettings()) != scope_of([declared().owns("v1/configmaps")], ScopeSettings())
+
+    def test_selectors_are_part_of_it(self) -> None:
+        assert scope_of([declared()], ScopeSettings()) != scope_of([declared()], ScopeSettings(label_selector="a=b"))
 
 
 class TestPackage:
@@ -133,3 +140,10 @@ class TestPackage:
         code = "import sys, shards.objects; print([m for m in ('asyncio', 'prometheus_client') if m in sys.modules])"
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1, "5"])
+def test_a_result_asks_for_a_finite_number_of_seconds(seconds: float) -> None:
+    """A NaN among the delayed keys would put all of them out of order."""
+    with pytest.raises(ValueError, match="finite number of seconds"):
+        Result(requeue_after_seconds=seconds)

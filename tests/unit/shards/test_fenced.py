@@ -24,9 +24,12 @@ from shards.errors import (
     TerminalError,
     Unreachable,
 )
-from shards.fenced import LEASE_PART, REDECISIONS
+from shards.fenced import REDECISIONS
+from shards.fenced_requests import LEASE_PART
 from shards.keyrange import WHOLE, slot_of
+from shards.live import Guards
 from shards.objects import SLOT_LABEL, Object, ObjectName
+from shards.settings import GateSettings
 from shards.shard import Shard
 from shards.tenure import Tenure
 from tests.unit.shards.world import CONFIGMAPS, EVENTS, SECRETS, WEBSITES, Sent, World, key_of
@@ -244,6 +247,78 @@ class TestCreate:
         with pytest.raises(TerminalError):
             await desk.do(lambda ctx: ctx.client.patch_status({"size": 1}))
 
+    async def test_the_old_key_never_writes_to_the_successor_of_its_primary(self, world: World, desk: Desk) -> None:
+        await desk.open()
+        await world.kubectl.delete(WEBSITES, "default", "a")
+        new = world.website("a", text="new")
+        await asyncio.sleep(1)
+        spec = {"spec": {"text": "old"}}
+        body = {**new, "metadata": {"name": "a", "namespace": "default", "resourceVersion": "7"}}
+        acts: list[Act] = [
+            lambda ctx: ctx.client.patch(WEBSITES, "a", spec),
+            lambda ctx: ctx.client.delete(WEBSITES, "a"),
+        ]
+        for act in acts:
+            with pytest.raises(TerminalError, match="another one"):
+                await desk.do(act)
+        with pytest.raises(Conflict):
+            await desk.do(lambda ctx: ctx.client.update(WEBSITES, body))
+        assert (await world.kubectl.get(WEBSITES, "default", "a"))["spec"] == new["spec"]
+
+    async def test_a_child_is_not_made_again_and_again_for_a_primary_that_is_gone(
+        self, world: World, desk: Desk
+    ) -> None:
+        await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page()))
+        world.lag(WEBSITES)
+        await world.kubectl.delete(WEBSITES, "default", "a")
+        await world.server.collect_garbage()
+        await asyncio.sleep(1)
+        with pytest.raises(TerminalError, match="is gone"):
+            await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page()))
+        assert desk.blocked.startswith(f"{WEBSITES} default/a deleted")
+        assert len(world.transport.reads("owner")) == 1
+
+    async def test_a_child_that_somebody_deletes_is_made_again_after_a_look_at_its_owner(
+        self, world: World, desk: Desk
+    ) -> None:
+        await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page()))
+        await world.kubectl.delete(CONFIGMAPS, "default", "page")
+        await asyncio.sleep(1)
+        await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page()))
+        assert await world.exists(CONFIGMAPS, "page")
+        assert len(world.transport.reads("owner")) == 1
+
+    async def test_an_own_child_that_lost_its_label_gets_it_again_when_it_is_created(
+        self, world: World, desk: Desk
+    ) -> None:
+        await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, page()))
+        await asyncio.sleep(61)
+        await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"metadata": {"labels": {SLOT_LABEL: None}}})
+        await asyncio.sleep(1)
+        with pytest.raises(AlreadyExists):
+            await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, page()))
+        found = await world.kubectl.get(CONFIGMAPS, "default", "page")
+        assert found["metadata"]["labels"][SLOT_LABEL] == slot_of(desk.site["metadata"]["uid"])
+
+    async def test_a_generated_name_whose_answer_was_lost_is_found_among_the_children(
+        self, world: World, desk: Desk
+    ) -> None:
+        await desk.open()
+        release = world.lag(CONFIGMAPS)
+        world.server.faults.lose_ack(lambda request: request.method == "POST")
+        body = {"kind": "ConfigMap", "metadata": {"generateName": "page-"}}
+        with pytest.raises(Unreachable):
+            await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, body, allow_generate_name=True))
+
+        async def look(ctx: Context) -> int:
+            return len(ctx.store.owned(CONFIGMAPS))
+
+        assert await desk.do(look) == 1
+        assert desk.blocked.startswith("v1/configmaps default/page-")
+        release()
+        await asyncio.sleep(0.01)
+        assert desk.blocked == ""
+
 
 class TestAnswers:
     @pytest.mark.parametrize(
@@ -340,6 +415,15 @@ class TestUpdateAndPatch:
             await desk.do(
                 lambda ctx: ctx.client.update(CONFIGMAPS, {"metadata": {"name": "p", "namespace": "default"}})
             )
+        assert world.transport.writes() == []
+
+    @pytest.mark.parametrize("metadata", [{"resourceVersion": None}, {"resourceVersion": "0"}, {"uid": ""}])
+    async def test_a_precondition_cannot_be_taken_away(
+        self, world: World, desk: Desk, metadata: dict[str, str | None]
+    ) -> None:
+        """A merge patch with null, and an update with "0", would replace whatever is there."""
+        with pytest.raises(ValueError):
+            await desk.do(lambda ctx: ctx.client.patch(WEBSITES, "a", {"metadata": metadata, "spec": {}}))
         assert world.transport.writes() == []
 
     async def test_an_update_replaces_what_was_read(self, world: World, desk: Desk) -> None:
@@ -441,31 +525,65 @@ class TestDelete:
 
         assert (await desk.do(look))["data"] == {"keep": "me"}
 
-    async def test_an_object_that_never_stops_changing_is_deleted_in_the_end(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        beats = 0
+    async def test_an_object_that_never_stops_changing_is_deleted_in_the_end(self, world: World) -> None:
+        world.website("a")
+        tries = 0
+        sites = Controller("sites", primary=str(WEBSITES)).owns(str(CONFIGMAPS))
+
+        @sites.reconcile
+        async def reconcile(ctx: Context, request: Request) -> None:
+            nonlocal tries
+            if not tries:
+                await ctx.client.create(CONFIGMAPS, page())
+            elif ctx.store.get(CONFIGMAPS, "page") is not None:
+                await ctx.client.delete(CONFIGMAPS, "page")
+            tries += 1
+
+        await world.running(sites)
+        beat = asyncio.create_task(self.beat(world))
+        await asyncio.sleep(20)
+        beat.cancel()
+        assert not await world.exists(CONFIGMAPS, "page")
+        deletions = [each for each in world.transport.writes() if each.method == "DELETE"]
+        reads = world.transport.reads("delete")
+        assert len(deletions) <= 2
+        assert REDECISIONS < len(reads) <= REDECISIONS + 2
+
+    async def beat(self, world: World) -> None:
+        """The page changes right before every live read of it."""
+        changing: list[asyncio.Task[Object]] = []
 
         def change(sent: Sent) -> None:
-            nonlocal beats
             if sent.method == "GET" and sent.agent.reason == "delete":
-                beats += 1
-                pending.append(asyncio.ensure_future(touch()))
+                patch = {"data": {"beat": str(world.clock())}}
+                changing.append(asyncio.create_task(world.kubectl.merge_patch(CONFIGMAPS, "default", "page", patch)))
 
-        async def touch() -> None:
-            await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"data": {"beat": str(beats)}})
-
-        pending: list[asyncio.Future[None]] = []
         world.transport.before = change
-        tries = 0
-        while await world.exists(CONFIGMAPS, "page"):
-            tries += 1
-            assert tries < 20
-            try:
-                world.transport.latency_seconds = 0.05
+        world.transport.latency_seconds = 0.05
+        await asyncio.sleep(3600)
+
+    async def test_decisions_that_were_given_up_do_not_shorten_later_ones(self, world: World, desk: Desk) -> None:
+        """Else, one old redecision after the other, a deletion would pass on a view that is not the live state."""
+        await self.make(desk)
+        release = world.lag(CONFIGMAPS)
+        for count in range(REDECISIONS + 2):
+            await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"data": {"keep": str(count)}})
+            with pytest.raises(Conflict):
                 await desk.do(self.delete)
-            except Conflict:
-                await asyncio.sleep(1)
-        assert tries > REDECISIONS
+            release()
+            await asyncio.sleep(5)
+            release = world.lag(CONFIGMAPS)
+        assert await world.exists(CONFIGMAPS, "page")
+
+    async def test_only_deletions_that_are_sent_count_for_the_breaker(self, world: World, desk: Desk) -> None:
+        await self.make(desk)
+        world.transport.fail = lambda sent: Unreachable("down") if sent.agent.reason == "delete" else None
+        breaker = world.runtime.guards_of("sites").breaker
+        with pytest.raises(Unreachable):
+            await desk.do(self.delete)
+        world.transport.fail = lambda _: None
+        await desk.do(self.delete)
+        assert len(breaker._acts) == 1
 
     async def test_a_successor_under_the_same_name_is_never_deleted(self, world: World, desk: Desk) -> None:
         await self.make(desk)
@@ -505,7 +623,9 @@ class TestReads:
         with pytest.raises(ConfigError, match=r"neither owns nor watches it; declare it, or use ctx\.live"):
             await desk.do(act)
 
-    async def test_a_live_read_goes_above_the_view_for_this_reconcile_only(self, world: World, desk: Desk) -> None:
+    async def test_a_live_read_goes_above_the_view_and_the_next_reconcile_sees_no_less(
+        self, world: World, desk: Desk
+    ) -> None:
         await desk.open()
         world.lag(SECRETS)
         world.server.seed(SECRETS, {"metadata": {"name": "s", "namespace": "default"}})
@@ -516,7 +636,8 @@ class TestReads:
             return before, ctx.store.get(SECRETS, ObjectName("default", "s")) is not None
 
         assert await desk.do(live) == (False, True)
-        assert await desk.do(live) == (False, True)
+        assert await desk.do(live) == (True, True)
+        assert len(world.transport.reads("gate")) == 1
 
     async def test_absence_is_confirmed_by_the_server_only(self, world: World, desk: Desk) -> None:
         world.lag(SECRETS)
@@ -529,6 +650,6 @@ class TestReads:
             for _ in range(100):
                 await ctx.live.get(SECRETS, "s")
 
-        world.runtime.guards_of("sites").bucket._rate = 0.1
+        world.runtime.guards["sites"] = Guards.of(GateSettings(live_reads_per_second=0.1), world.clock())
         with pytest.raises(NotReadyYet, match="over their budget"):
             await desk.do(act)

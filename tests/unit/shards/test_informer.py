@@ -143,6 +143,7 @@ class Rig:
         self.progress = 0
         self.registry = CollectorRegistry()
         self.handler: Callable[[Change], None] = self.changes.append
+        self.on_progress: Callable[[], None] = NOTHING
         source = Source(
             CONFIGMAPS,
             LOW,
@@ -165,6 +166,7 @@ class Rig:
 
     def progressed(self) -> None:
         self.progress += 1
+        self.on_progress()
 
     def told(self) -> list[tuple[str, str]]:
         """Each change as what happened and to which version."""
@@ -564,6 +566,32 @@ class TestRelist:
             asked = rig.informer.relist()
             early.set_result(listing(100))
             assert await asked == "130"
+
+        await rig.run(script)
+
+    @pytest.mark.parametrize("turns", range(8))
+    async def test_it_is_never_lost_between_the_end_of_a_list_and_the_watch_after_it(
+        self, rig: Rig, turns: int
+    ) -> None:
+        """Asked for at each turn of the loop; in one of them the watch's task exists and has not begun to run."""
+        rig.server.lists += [listing(100), listing(130)]
+        asked: asyncio.Future[asyncio.Future[str]] = asyncio.get_running_loop().create_future()
+
+        def ask(turns_left: int) -> None:
+            if turns_left:
+                asyncio.get_running_loop().call_soon(ask, turns_left - 1)
+            else:
+                asked.set_result(rig.informer.relist())
+
+        def listed() -> None:
+            if not asked.done() and rig.informer.store.resource_version == "100":
+                ask(turns)
+
+        rig.on_progress = listed
+
+        async def script() -> None:
+            async with asyncio.timeout(60):
+                assert await (await asked) == "130"
 
         await rig.run(script)
 

@@ -9,7 +9,7 @@ from shards.breaker import BreakerState
 from shards.errors import ApiError, Forbidden, NotFound, NotReadyYet, Unreachable
 from shards.live import Guards, LiveReader
 from shards.metrics import ShardMetrics
-from shards.objects import ObjectName, Resource
+from shards.objects import Key, ObjectName, Resource
 from shards.settings import GateSettings
 from shards.testing.clock import FakeClock
 from tests.unit.shards.world import RecordingTransport
@@ -63,7 +63,7 @@ async def test_a_404_of_something_else_proves_no_absence() -> None:
     assert reader.count("failed") == 1
 
 
-@pytest.mark.parametrize("error", [Unreachable("down"), Forbidden(403, "Forbidden", "no"), ApiError(500)])
+@pytest.mark.parametrize("error", [Unreachable("down"), ApiError(401), ApiError(500)])
 async def test_failures_in_a_row_open_the_breaker(error: Exception) -> None:
     reader = Reader(error, error, error)
     for _ in range(3):
@@ -73,12 +73,33 @@ async def test_failures_in_a_row_open_the_breaker(error: Exception) -> None:
     assert reader.count("failed") == 3
 
 
+async def test_a_resource_that_cannot_be_read_pauses_nothing_that_is_done_to_others() -> None:
+    error = Forbidden(403, "Forbidden", "no")
+    reader = Reader(error, error, error)
+    for _ in range(3):
+        with pytest.raises(Forbidden):
+            await reader.live.get(PAGES, PAGE, purpose="gate")
+    assert reader.guards.breaker.state(reader.clock()) is BreakerState.CLOSED
+    assert reader.count("failed") == 3
+
+
+async def test_children_are_found_by_their_label_and_their_controller() -> None:
+    def child(name: str, owner: str) -> str:
+        return f'{{"metadata":{{"name":"{name}","ownerReferences":[{{"uid":"{owner}","controller":true}}]}}}}'
+
+    items = ",".join((child("ours", "u1"), child("theirs", "u2")))
+    reader = Reader(f'{{"kind":"ConfigMapList","apiVersion":"v1","items":[{items}]}}'.encode())
+    [found] = await reader.live.children(PAGES, Key("ns", "a", "u1"), purpose="gate")
+    assert (found["metadata"]["name"], found["kind"], found["apiVersion"]) == ("ours", "ConfigMap", "v1")
+
+
 async def test_a_budget_that_is_spent_for_long_is_not_waited_for() -> None:
-    reader = Reader(b"{}", per_second=0.1)
+    reader = Reader(b"{}", b"{}", per_second=0.1)
     await reader.live.get(PAGES, PAGE, purpose="gate")
-    assert not reader.live.affordable()
-    with pytest.raises(NotReadyYet, match=r"live reads of sites are over their budget for 10\.0 s"):
+    with pytest.raises(NotReadyYet, match=r"live reads of sites are over their budget for 20\.0 s"):
         await reader.live.get(PAGES, PAGE, purpose="gate")
     assert reader.count("over_budget") == 1
-    reader.clock.advance(10.0)
+    assert reader.live.affordable(), "reconciles that read do not use up what parked keys need"
+    assert not reader.live.affordable()
+    reader.clock.advance(21.0)
     assert reader.live.affordable()

@@ -390,6 +390,24 @@ class TestDrain:
             await shard.drain(0.1)
         release.set()
 
+    async def test_a_request_that_a_reconcile_left_behind_is_reset_before_the_drain_ends(self, world: World) -> None:
+        """R4: what is on the wire when the shard is released could land in its next owner's time."""
+        left: list[asyncio.Task[object]] = []
+        careless = Controller("careless", primary=str(WEBSITES))
+
+        @careless.reconcile
+        async def reconcile(ctx: Context, request: Request) -> None:
+            left.append(asyncio.create_task(ctx.client.patch_status({"late": True})))
+            await asyncio.sleep(0.1)
+
+        world.website("a")
+        world.transport.latency_seconds = 5.0
+        shard = await world.running(careless)
+        await asyncio.sleep(0.5)
+        mark = await shard.drain(1.0)
+        assert left[0].cancelled()
+        assert str(WEBSITES) not in mark.marks
+
     async def test_a_plain_function_that_runs_past_the_grace_is_reported_and_loses_the_right_to_write(
         self, world: World
     ) -> None:

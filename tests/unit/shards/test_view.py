@@ -77,6 +77,17 @@ class TestOverlay:
         view.remember(PAGES, PAGE, body(15))
         assert version_in(view) is None
 
+    def test_an_object_that_the_store_is_past_and_does_not_hold_is_gone(self, cache: Cache) -> None:
+        view = cache.view({(PAGES, PAGE): Live(body(15), "15")})
+        assert version_in(view) == "15"
+        cache.writers[PAGES].bookmark("15")
+        assert version_in(view) is None
+
+    def test_an_object_that_the_filter_hides_stays_whatever_the_store_shows(self, cache: Cache) -> None:
+        view = cache.view({(PAGES, PAGE): Live(body(15), "15", hidden=True)})
+        cache.writers[PAGES].bookmark("99")
+        assert version_in(view) == "15"
+
     def test_the_stores_stay_as_they_are(self, cache: Cache) -> None:
         view = cache.view()
         view.remember(PAGES, PAGE, body(15))

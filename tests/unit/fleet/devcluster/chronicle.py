@@ -27,9 +27,14 @@ def uid_in(wanted: KeyRange) -> str:
 
 @dataclass
 class Chronicle:
-    """Every call adds one entry, a second after the one before."""
+    """Every call adds one entry, a second after the one before. names: of the fleet whose Leases are written."""
 
     entries: list[Entry] = field(default_factory=list)
+    names: Names = NAMES
+
+    def beside(self, fleet: str) -> Chronicle:
+        """Writes the Leases of another fleet into the same journal."""
+        return Chronicle(self.entries, Names(fleet, "default"))
 
     def add(self, verb: str, resource: str, name: str, **fields: Any) -> Entry:
         seq = len(self.entries) + 1
@@ -41,7 +46,7 @@ class Chronicle:
     def member(self, name: str, epoch: int, *, held: bool = True) -> None:
         """A member Lease: a join or a renewal, or a fence where it is not held."""
         record = MemberRecord(name, Incarnation("pod/1", 1) if held else None, epoch, 8.0)
-        self._lease(NAMES.member(name), lease_from_member(NAMES, record, replaces="", times=TIMES))
+        self._lease(self.names.member(name), lease_from_member(self.names, record, replaces="", times=TIMES))
 
     def shard(
         self,
@@ -63,21 +68,30 @@ class Chronicle:
             released=epoch if not holder else None,
             last_holder=Holder.parse(released_by),
         )
-        self._lease(NAMES.shard(covered, key), lease_from_shard(NAMES, record, replaces="", times=TIMES))
+        self._lease(self.names.shard(covered, key), lease_from_shard(self.names, record, replaces="", times=TIMES))
 
     def map(self) -> None:
-        body = {"metadata": NAMES.metadata(Kind.MAP, NAMES.map, version="")}
-        self.add("update", str(CONFIG_MAPS), NAMES.map, object=msgspec.json.encode(body).decode())
+        body = {"metadata": self.names.metadata(Kind.MAP, self.names.map, version="")}
+        self.add("update", str(CONFIG_MAPS), self.names.map, object=msgspec.json.encode(body).decode())
 
-    def write(self, verb: str, key_uid: str, author: str, *, name: str = "thing", **fields: Any) -> Entry:
-        """A fleet write for the key default/site with that UID. author: member@epoch."""
+    def write(
+        self,
+        verb: str,
+        key_uid: str,
+        author: str,
+        *,
+        name: str = "thing",
+        within: KeyRange = WHOLE,
+        **fields: Any,
+    ) -> Entry:
+        """A fleet write for the key default/site with that UID. author: member@epoch. within: the range it names."""
         holder = Holder.parse(author)
         assert holder is not None
         agent = UserAgent(
             product="fleet/0",
             member=holder.member,
             epoch=str(holder.epoch),
-            range=str(WHOLE),
+            range=str(within),
             key="default/site",
             uid=key_uid,
         )

@@ -9,7 +9,7 @@ from fleet.coordination import ShardStatus
 from fleet.devcluster.judge import judge
 from fleet.devcluster.verdict import Gap, Verdict
 from fleet.object_names import LEASES
-from shards.keyrange import WHOLE, PartitionKey
+from shards.keyrange import WHOLE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in
 
 LOW, HIGH = uid_in(LOWER), uid_in(UPPER)
@@ -205,16 +205,16 @@ def test_an_unowned_range_is_timed_from_its_release_to_the_next_claim(story: Chr
     story.map()
     story.shard(LOWER, 3, "b@1")
     gap = judge(story.entries).gaps[-1]
-    assert gap == Gap(str(LOWER), "release", 7.0, 9.0)
+    assert gap == Gap(str(LOWER), "release", 7.0, 9.0, "default/web")
     assert gap.seconds == 2.0
 
 
 def test_an_unowned_range_is_timed_from_its_members_death(story: Chronicle) -> None:
     story.member("a", 2)
     lasting = judge(story.entries).gaps[-1]
-    assert (lasting, lasting.seconds) == (Gap(str(LOWER), "death", 7.0, None), None)
+    assert (lasting, lasting.seconds) == (Gap(str(LOWER), "death", 7.0, None, "default/web"), None)
     story.shard(LOWER, 3, "a@2")
-    assert judge(story.entries).gaps[-1] == Gap(str(LOWER), "death", 7.0, 8.0)
+    assert judge(story.entries).gaps[-1] == Gap(str(LOWER), "death", 7.0, 8.0, "default/web")
 
 
 def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle) -> None:
@@ -224,6 +224,80 @@ def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle
     verdict = judge(story.entries)
     assert verdict.timeline[str(LOWER)][0].ended_by == "deletion"
     assert verdict.overlap_violations == 1
+
+
+class TestSeveralFleets:
+    """On one server, each with members, ranges and epochs of its own."""
+
+    @staticmethod
+    def another(story: Chronicle, *members: str, ranges: tuple[KeyRange, ...] = (LOWER, UPPER)) -> Chronicle:
+        """The fleet `shop`, whose members hold the ranges in turn, at epoch 5."""
+        shop = story.beside("shop")
+        for name in members:
+            shop.member(name, 5)
+        for index, covered in enumerate(ranges):
+            shop.shard(covered, 2, f"{members[index % len(members)]}@5")
+        return shop
+
+    def test_they_do_not_overlap_with_each_other(self, story: Chronicle) -> None:
+        shop = self.another(story, "c", ranges=(WHOLE,))
+        story.write("patch", LOW, "a@1")
+        story.write("patch", LOW, "c@5")
+        shop.shard(WHOLE, 3, released_by="c@5")
+        verdict = judge(story.entries)
+        assert verdict.clean
+        assert (verdict.member_lease_writes, verdict.fleet_writes) == (3, 2)
+        assert [gap.fleet for gap in verdict.gaps] == ["default/web", "default/web", "default/shop"]
+
+    def test_each_is_still_judged_by_itself(self, story: Chronicle) -> None:
+        shop = self.another(story, "c", "d")
+        shop.shard(WHOLE, 2, "d@5")
+        story.write("patch", LOW, "d@5", within=LOWER)
+        story.write("patch", LOW, "b@1", within=LOWER)
+        story.write("patch", HIGH, "c@5", within=UPPER)
+        verdict = judge(story.entries)
+        assert rules(verdict) == ["overlap_violations"] * 3
+        assert "c@5 holds" in verdict.findings[0].what
+        assert ["b@1" in finding.what for finding in verdict.findings] == [False, True, False]
+
+    def test_a_death_in_one_leaves_the_other_alone(self, story: Chronicle) -> None:
+        self.another(story, "a", "b")
+        story.member("a", 2, held=False)
+        verdict = judge(story.entries)
+        assert [(gap.fleet, gap.cause) for gap in verdict.gaps if gap.ended_at is None] == [("default/web", "death")]
+
+    def test_members_of_one_name_are_told_apart_by_the_range(self, story: Chronicle) -> None:
+        self.another(story, "a", ranges=(WHOLE,))
+        story.write("patch", HIGH, "a@5", within=WHOLE)
+        story.write("patch", LOW, "a@1", within=LOWER)
+        assert judge(story.entries).clean
+        story.write("patch", HIGH, "a@5", within=UPPER)
+        assert rules(judge(story.entries)) == ["overlap_violations"]
+
+    def test_fleets_alike_in_members_and_ranges_are_told_apart_by_who_may_write(self, story: Chronicle) -> None:
+        self.another(story, "b", "a")
+        story.write("patch", LOW, "a@1", within=LOWER)
+        story.write("patch", LOW, "b@5", within=LOWER)
+        assert judge(story.entries).clean
+        story.write("patch", LOW, "b@1", within=LOWER)
+        story.write("patch", LOW, "b@4", within=LOWER)
+        assert judge(story.entries).overlap_violations == 2
+
+    def test_spans_of_one_range_stand_in_the_order_of_their_claims(self, story: Chronicle) -> None:
+        self.another(story, "c")
+        story.shard(LOWER, 3, "b@1")
+        spans = judge(story.entries).timeline[str(LOWER)]
+        assert [(span.fleet, span.holder) for span in spans] == [
+            ("default/web", "a@1"),
+            ("default/shop", "c@5"),
+            ("default/web", "b@1"),
+        ]
+
+    def test_a_member_whose_lease_was_deleted_stays_its_fleets(self, story: Chronicle) -> None:
+        self.another(story, "c", ranges=(WHOLE,))
+        story.add("delete", str(LEASES), NAMES.member("b"), removed=True)
+        story.write("patch", HIGH, "b@1", within=UPPER)
+        assert judge(story.entries).clean
 
 
 def test_the_verdict_is_json_with_its_conclusion(story: Chronicle) -> None:

@@ -1,49 +1,13 @@
-"""The gates: what a key, or a shard, must have seen before it runs."""
+"""The gate of one key: what it wrote must be in its view before it runs again."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from shards.gate import (
-    LONGEST_PROBE_SECONDS,
-    MAX_UNSEEN,
-    Barrier,
-    Blocked,
-    HandoverGate,
-    OwnWrites,
-    Parking,
-    Phase,
-    mark_of,
-)
-from shards.objects import Key, Meta, ObjectName, Resource
-from shards.store import Entry, StoreWriter
-from shards.watermark import ResourceMark, Unseen, Watermark
-
-SITES = Resource("demo", "v1", "websites")
-PAGES = Resource("", "v1", "configmaps")
-KEY = Key("ns", "a", "uid-a")
-OTHER = Key("ns", "b", "uid-b")
-PAGE = ObjectName("ns", "page")
-
-
-def meta(version: int, *, uid: str = "u1", name: str = "page") -> Meta:
-    return Meta(name=name, namespace="ns", uid=uid, resource_version=str(version))
-
-
-class Cache:
-    """Two stores that are synced at version 10."""
-
-    def __init__(self) -> None:
-        self.writers = {SITES: StoreWriter(), PAGES: StoreWriter()}
-        for writer in self.writers.values():
-            writer.replace([], "10")
-        self.views = {resource: writer.reader for resource, writer in self.writers.items()}
-        self.pages = self.writers[PAGES]
-
-    def shows(self, version: int, *, uid: str = "u1") -> None:
-        self.pages.apply(meta(version, uid=uid), b"{}")
+from shards.objects import Key, ObjectName
+from shards.own_writes import Barrier, Blocked, OwnWrites
+from shards.store import Entry
+from tests.unit.shards.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
 
 
 @pytest.fixture
@@ -109,6 +73,25 @@ class TestOwnWrites:
         assert len(writes.waiting(KEY, cache.views)) == 2
         cache.shows(25)
         assert writes.waiting(KEY, cache.views) == (site,)
+
+    def test_answers_that_come_in_the_other_order_leave_the_later_version(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        first, second = (writes.begin(KEY, PAGES, PAGE, "u1", "10") for _ in range(2))
+        writes.landed(second, "u1", "21")
+        writes.landed(first, "u1", "20")
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(21)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_what_was_read_live_must_be_shown_before_the_next_run(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12)
+        writes.read(KEY, PAGES, PAGE, "u1", "20")
+        assert writes.expects(KEY, PAGES, "u1")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is None
 
     def test_a_write_is_seen_when_its_object_was_deleted_after_it(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
@@ -256,6 +239,48 @@ class TestDoubt:
         cache.shows(25)
         assert writes.blocked(KEY, cache.views) is not None
 
+    def test_a_phantom_of_another_object_must_leave_the_view(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12, uid="old")
+        barrier = writes.begin(KEY, PAGES, PAGE, "old", "12")
+        writes.stale(barrier)
+        writes.settle(barrier, meta(30, uid="foreign"), cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(29, uid="old"))
+        assert writes.blocked(KEY, cache.views) is None
+
+
+class TestLostHistory:
+    """A server that was restored from a backup: versions from before compare with nothing any more."""
+
+    def test_what_was_written_before_is_settled_by_a_live_read_whatever_the_numbers_say(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        barrier = created(writes, 2000)
+        cache.pages.replace([], "6")
+        writes.history_lost(PAGES)
+        cache.pages.bookmark("9999")
+        blocked = writes.blocked(KEY, cache.views)
+        assert blocked is not None
+        assert blocked.needs_read
+        writes.settle(barrier, None, cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_deletion_that_the_restore_undid_is_seen_to_be_undone(self, writes: OwnWrites, cache: Cache) -> None:
+        barrier = writes.begin(KEY, PAGES, PAGE, "u1", "2000")
+        writes.deleted(barrier, "u1", "2000")
+        cache.pages.replace([Entry(meta(5), b"{}")], "6")
+        writes.history_lost(PAGES)
+        writes.settle(barrier, meta(5), cache.views[PAGES], admitted=True)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_doubts_and_other_resources_stay_as_they_are(self, writes: OwnWrites, cache: Cache) -> None:
+        doubt = writes.begin(KEY, PAGES, PAGE, "")
+        writes.in_doubt(doubt)
+        site = writes.begin(KEY, SITES, ObjectName("ns", "a"), "uid-a", "5")
+        writes.landed(site, "uid-a", "10")
+        writes.history_lost(PAGES)
+        assert writes.waiting(KEY, cache.views) == (doubt,)
+
 
 class TestHousekeeping:
     def test_a_sweep_forgets_what_the_view_shows_and_reaches_every_key_in_turn(
@@ -272,161 +297,3 @@ class TestHousekeeping:
         created(writes, 20)
         writes.sweep(cache.views)
         assert writes.blocked(KEY, cache.views) is not None
-
-
-class TestParking:
-    BLOCKED = Blocked("why", frozenset({PAGES}), False)
-
-    @pytest.fixture
-    def parking(self) -> Parking:
-        return Parking(random.Random(3))
-
-    def test_looks_that_are_due_come_at_doubling_distances_up_to_five_seconds(self, parking: Parking) -> None:
-        now, delays = 0.0, []
-        for _ in range(12):
-            delays.append(parking.park(KEY, self.BLOCKED, now))
-            now += delays[-1]
-        assert 0.08 <= delays[0] <= 0.1
-        assert all(0.8 * min(0.1 * 2**n, 5.0) <= delay <= min(0.1 * 2**n, 5.0) for n, delay in enumerate(delays))
-        assert max(delays) <= LONGEST_PROBE_SECONDS
-
-    def test_looks_that_events_cause_change_no_date(self, parking: Parking) -> None:
-        first = parking.park(KEY, self.BLOCKED, 0.0)
-        again = parking.park(KEY, self.BLOCKED, 0.01)
-        assert again == pytest.approx(first - 0.01)
-        assert parking.keys[KEY].probes == 0
-
-    def test_only_keys_that_wait_for_the_resource_are_looked_at(self, parking: Parking) -> None:
-        parking.park(KEY, self.BLOCKED, 0.0)
-        parking.park(OTHER, Blocked("why", frozenset({SITES}), False), 0.0)
-        assert parking.on(PAGES) == (KEY,)
-        parking.park(KEY, Blocked("why", frozenset({SITES}), False), 1.0)
-        assert parking.on(PAGES) == ()
-        assert set(parking.on(SITES)) == {KEY, OTHER}
-
-    def test_a_released_key_leaves_nothing_behind(self, parking: Parking) -> None:
-        parking.park(KEY, self.BLOCKED, 0.0)
-        parking.release(KEY)
-        parking.release(KEY)
-        assert len(parking) == 0
-        assert parking.on(PAGES) == ()
-
-    def test_a_key_whose_live_read_failed_is_looked_at_rarely(self, parking: Parking) -> None:
-        parking.park(KEY, self.BLOCKED, 0.0)
-        parking.pause(KEY, 1.0)
-        assert 3.0 <= parking.park(KEY, self.BLOCKED, 2.0) <= 4.0
-
-    def test_a_key_that_was_freed_while_its_live_read_failed_is_not_paused(self, parking: Parking) -> None:
-        parking.park(KEY, self.BLOCKED, 0.0)
-        parking.release(KEY)
-        parking.pause(KEY, 1.0)
-        assert len(parking) == 0
-
-
-class TestMarks:
-    def barrier(self, phase: Phase, version: str = "20") -> Barrier:
-        return Barrier(KEY, PAGES, PAGE, "u1", version, phase)
-
-    def test_unseen_writes_and_deletions_are_listed(self) -> None:
-        mark = mark_of("d", PAGES, "20", [self.barrier(Phase.LANDED), self.barrier(Phase.DELETED, "18")])
-        assert mark == ResourceMark(
-            "d",
-            "20",
-            (
-                Unseen("v1/configmaps", "ns", "page", "u1", "20"),
-                Unseen("v1/configmaps", "ns", "page", "u1", "18", deleted=True),
-            ),
-        )
-
-    @pytest.mark.parametrize("phase", [Phase.SENT, Phase.IN_DOUBT])
-    def test_a_doubt_makes_the_next_owner_list(self, phase: Phase) -> None:
-        assert mark_of("d", PAGES, "20", [self.barrier(phase)]) is None
-
-    def test_a_refused_write_is_nothing_to_wait_for(self) -> None:
-        assert mark_of("d", PAGES, "20", [self.barrier(Phase.STALE)]) == ResourceMark("d", "20")
-
-    def test_too_many_unseen_writes_make_the_next_owner_list(self) -> None:
-        many = [self.barrier(Phase.LANDED)] * MAX_UNSEEN
-        assert mark_of("d", PAGES, "20", many) is not None
-        assert mark_of("d", PAGES, "20", [*many, self.barrier(Phase.LANDED)]) is None
-
-
-DIGESTS = {"pages": "d"}
-
-
-class TestHandoverGate:
-    def gate(self, mark: ResourceMark | None, *, epoch: int = 4, expected: int = 4) -> HandoverGate:
-        watermark = None if mark is None else Watermark(epoch, {"pages": mark})
-        return HandoverGate(watermark, expected, DIGESTS)
-
-    def test_it_opens_when_the_view_is_at_the_mark(self, cache: Cache) -> None:
-        gate = self.gate(ResourceMark("d", "20"))
-        views = {"pages": cache.views[PAGES]}
-        assert gate.reason(views) == "pages: is at 10, behind the watermark 20"
-        cache.pages.bookmark("20")
-        assert gate.open(views)
-
-    def test_an_object_at_the_mark_is_enough(self, cache: Cache) -> None:
-        gate = self.gate(ResourceMark("d", "20"))
-        cache.shows(21)
-        assert gate.open({"pages": cache.views[PAGES]})
-
-    def test_a_view_that_never_held_an_object_has_no_mark_to_reach(self, cache: Cache) -> None:
-        assert self.gate(ResourceMark("d", "")).open({"pages": cache.views[PAGES]})
-
-    def test_a_view_without_a_complete_list_is_never_open(self) -> None:
-        assert not self.gate(ResourceMark("d", "")).open({"pages": StoreWriter().reader})
-
-    @pytest.mark.parametrize(
-        "gate",
-        [
-            HandoverGate(None, 4, DIGESTS),
-            HandoverGate(Watermark(3, {"pages": ResourceMark("d", "5")}), 4, DIGESTS),
-            HandoverGate(Watermark(4, {"pages": ResourceMark("another view", "5")}), 4, DIGESTS),
-            HandoverGate(Watermark(4, {"others": ResourceMark("d", "5")}), 4, DIGESTS),
-        ],
-        ids=["no watermark", "another epoch", "another digest", "no mark"],
-    )
-    def test_without_a_usable_mark_only_a_list_after_the_claim_opens_it(self, gate: HandoverGate, cache: Cache) -> None:
-        views = {"pages": cache.views[PAGES]}
-        assert gate.needs_list("pages")
-        cache.pages.bookmark("999")
-        assert not gate.open(views)
-        gate.listed("pages", "999")
-        assert not gate.needs_list("pages")
-        assert gate.open(views)
-
-    def test_a_view_that_went_back_behind_its_list_closes_it_again(self, cache: Cache) -> None:
-        gate = self.gate(None)
-        views = {"pages": cache.views[PAGES]}
-        gate.listed("pages", "10")
-        assert gate.open(views)
-        cache.pages.replace([], "7")
-        assert gate.reason(views) == "pages: is behind its own list at 10"
-        gate.demand_list("pages")
-        assert gate.needs_list("pages")
-
-    def test_unseen_writes_must_be_shown_one_by_one(self, cache: Cache) -> None:
-        unseen = (Unseen("v1/configmaps", "ns", "page", "u1", "20"),)
-        gate = self.gate(ResourceMark("d", "20", unseen))
-        views = {"pages": cache.views[PAGES]}
-        cache.pages.apply(meta(21, name="other", uid="u2"), b"{}")
-        assert gate.open(views), "a view at 21 that does not hold the object proves it gone"
-        cache.pages.replace([Entry(meta(15), b"{}"), Entry(meta(21, name="other", uid="u2"), b"{}")], "20")
-        assert gate.reason(views) == "pages: has not shown the old owner's write to ns/page"
-
-    def test_an_unseen_deletion_is_shown_by_absence_from_a_view_past_the_mark(self, cache: Cache) -> None:
-        unseen = (Unseen("v1/configmaps", "ns", "page", "u1", "12", deleted=True),)
-        gate = self.gate(ResourceMark("d", "12", unseen))
-        views = {"pages": cache.views[PAGES]}
-        cache.shows(12)
-        assert not gate.open(views)
-        cache.pages.delete(meta(23))
-        assert gate.open(views)
-
-    def test_a_demanded_list_replaces_the_mark(self, cache: Cache) -> None:
-        gate = self.gate(ResourceMark("d", "20"))
-        gate.demand_list("pages")
-        assert gate.needs_list("pages")
-        gate.listed("pages", "10")
-        assert gate.open({"pages": cache.views[PAGES]})

@@ -1,0 +1,81 @@
+"""Who we are towards the API server: the Authorization header, renewed before it is stale and when it is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from typing import NamedTuple
+
+from shards.clock import Clock
+from shards.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 10.0
+"""Pause after a renewal that failed; the old credential serves meanwhile."""
+
+RELOAD_SECONDS = 1.0
+"""Shortest time between two renewals because of 401: a server that refuses everybody must not make plugins spin."""
+
+
+class Access(NamedTuple):
+    """Where the server is and who we are. authorization: header value; "" = none. fresh_seconds: for how long it is."""
+
+    host: str
+    namespace: str
+    authorization: str
+    fresh_seconds: float
+    ssl: ssl.SSLContext | None
+    server_hostname: str | None
+    proxy: str | None
+
+
+Load = Callable[[], Access]
+"""Reads the configuration again, in a thread; may run a credential plugin. Raises ConfigError."""
+
+
+class Credentials:
+    """The Authorization header. Renewed in the background before it is stale, and on demand when the server refuses."""
+
+    def __init__(self, access: Access, load: Load, clock: Clock) -> None:
+        self._load = load
+        self._clock = clock
+        self._header = access.authorization
+        self._loaded_at = clock()
+        self._stale_at = self._loaded_at + access.fresh_seconds
+        self._renewal: asyncio.Task[None] | None = None
+
+    def header(self) -> str:
+        """The present one; starts a renewal where it is stale."""
+        if self._clock() >= self._stale_at:
+            self._start()
+        return self._header
+
+    async def replaced(self, refused: str) -> bool:
+        """Whether there is another header than the one that the server refused. All callers share one renewal."""
+        if self._header == refused and self._clock() >= self._loaded_at + RELOAD_SECONDS:
+            await asyncio.shield(self._start())
+        return self._header != refused
+
+    async def close(self) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.wait((self._renewal,))
+
+    def _start(self) -> asyncio.Task[None]:
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew())
+        return self._renewal
+
+    async def _renew(self) -> None:
+        self._loaded_at = self._clock()
+        try:
+            access = await asyncio.to_thread(self._load)
+        except ConfigError as error:
+            log.warning("credentials were not renewed: %s", error)
+            self._stale_at = self._clock() + RETRY_SECONDS
+            return
+        self._header = access.authorization
+        self._stale_at = self._clock() + access.fresh_seconds

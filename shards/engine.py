@@ -1,0 +1,229 @@
+"""The engine of one controller in one shard: keys from its queue, through the gate, into reconciles.
+
+Never two reconciles of one key at once; never one on a view that does not show the controller's own writes; a slow,
+failing or parked key never holds up another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+from shards.controller import Controller
+from shards.errors import NotOwner, Undrained
+from shards.fence import Fence
+from shards.keyrange import KeyRange
+from shards.live import LiveReader
+from shards.load import LoadMeter
+from shards.objects import Key, Resource
+from shards.parked_keys import ParkedKeys
+from shards.parking import TICK_SECONDS
+from shards.reconcile import Reconciler
+from shards.runtime import WorkerRuntime
+from shards.source import Source
+from shards.tenure import Tenure
+from shards.view import Live, Place, Views
+from shards.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+CANCEL_SECONDS = 1.0
+"""How long a cancelled reconcile may take to clean up."""
+
+HOUSEKEEPING_SECONDS = 1.0
+NO_TENURE_SECONDS = 0.1
+
+LOOKS_AT_ONCE = 100
+"""Keys that are parked in a row before other tasks of the loop get their turn."""
+
+
+class Engine:
+    """Reconciles of one controller in one shard, from `start` to `drain`. Lives on one event loop.
+
+    Invariant: `running` holds exactly the keys that the queue has handed out.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        shard: KeyRange,
+        runtime: WorkerRuntime,
+        stores: Views,
+        sources: Mapping[Resource, Source],
+    ) -> None:
+        self.controller = controller
+        self.shard = shard
+        self.stores = stores
+        self.sources = sources
+        self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng)
+        self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
+        self.running: dict[Key, asyncio.Task[None]] = {}
+        self.fence: Fence | None = None
+        self.first_reconcile_at: float | None = None
+        self.meter = LoadMeter(runtime.clock())
+        self._runtime = runtime
+        self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
+        self._wake = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+        self._closed = False
+        self._cleaned_at = runtime.clock()
+
+    # -- from outside ------------------------------------------------------------------------------------------------
+
+    def start(self, tenure: Tenure) -> None:
+        """Reconciles may begin. Raises RuntimeError when they did before, NotOwner after a drain."""
+        if self._closed:
+            raise NotOwner(f"shard {self.shard} was drained")
+        if self.fence is not None:
+            raise RuntimeError("this engine was started before")
+        runtime, name = self._runtime, self.controller.name
+        guards = runtime.guards_of(name)
+        self.fence = Fence(
+            transport=runtime.transport,
+            tenure=tenure,
+            clock=runtime.clock,
+            metrics=runtime.metrics,
+            controller=name,
+            product=runtime.product,
+            stores=self.stores,
+            sources=self.sources,
+            live=LiveReader(runtime.transport, guards, runtime.clock, runtime.metrics, name),
+            kinds=runtime.kinds,
+        )
+        self._loop = asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")
+
+    def add(self, key: Key, *, low_priority: bool = False) -> None:
+        """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
+        if self.fence is not None and not self._closed:
+            self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
+            self._wake.set()
+
+    def progress(self, resource: Resource) -> None:
+        """The view of the resource has moved: keys that wait for it are looked at."""
+        if self.parked.moved(resource):
+            self._wake.set()
+
+    def cancel_running(self) -> None:
+        """The deadline has passed: nothing that runs may go on."""
+        for task in self.running.values():
+            task.cancel()
+
+    async def drain(self, grace_seconds: float) -> None:
+        """Takes no more keys, lets running reconciles end within the grace, cancels the rest. Idempotent.
+
+        Raises Undrained when one cannot be cancelled, or a request that one of them left behind.
+        """
+        self._closed = True
+        self.queue.shut_down()
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+        await self.parked.close()
+        if self.running:
+            await asyncio.wait(self.running.values(), timeout=max(grace_seconds, 0.0))
+        if self.running:
+            self.cancel_running()
+            await asyncio.wait(self.running.values(), timeout=CANCEL_SECONDS)
+        if self.running:
+            keys = ", ".join(map(str, self.running))
+            raise Undrained(f"{self.controller.name} cannot be cancelled: {keys}")
+        await self._reset_requests()
+
+    async def _reset_requests(self) -> None:
+        """A request of a task that outlived its reconcile would be on the wire when the shard is released (R4)."""
+        left = set(self.fence.on_the_wire) if self.fence is not None else set()
+        for task in left:
+            task.cancel()
+        if left:
+            _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
+        if left:
+            raise Undrained(f"requests of {self.controller.name} cannot be cancelled: {', '.join(map(str, left))}")
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    async def _run(self, fence: Fence) -> None:
+        slots = self._runtime.slots
+        while True:
+            self._wake.clear()
+            now = self._runtime.clock()
+            look_at = self.parked.look(fence, now)
+            if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
+                self._housekeeping(fence, now)
+            if fence.tenure.valid(now) and self.queue.depth(now):
+                await slots.acquire()
+                if not self._start_next(fence):
+                    slots.release()
+                    await asyncio.sleep(0)
+            else:
+                await self._rest(fence, now, look_at)
+
+    async def _rest(self, fence: Fence, now: float, look_at: float | None) -> None:
+        """Until something was added, has moved or ended, or a delayed key is due."""
+        dues = [due - now for due in (self.queue.next_ready(now), look_at) if due is not None]
+        seconds = max(min([*dues, HOUSEKEEPING_SECONDS]), TICK_SECONDS)
+        if not fence.tenure.valid(now):
+            seconds = NO_TENURE_SECONDS
+        timer = asyncio.get_running_loop().call_later(seconds, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+
+    def _start_next(self, fence: Fence) -> bool:
+        """Starts the reconcile of the first ready key that the gate lets through. False: none was found so far."""
+        now = self._runtime.clock()
+        if not fence.tenure.valid(now):
+            return False
+        for _ in range(LOOKS_AT_ONCE):
+            key = self.queue.get(now)
+            if key is None:
+                return False
+            if not self._held_back(fence, key, now):
+                overlay = self.parked.take(key)
+                name = f"reconcile {self.controller.name} {key}"
+                task = asyncio.create_task(self._reconcile(fence, key, overlay), name=name)
+                self.running[key] = task
+                task.add_done_callback(partial(self._ended, key))
+                return True
+        return False
+
+    def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
+        try:
+            return self.parked.held_back(fence, key, now, self._wake.set)
+        except Exception:  # whatever is wrong with the records of one key, the others must go on
+            log.exception("the gate of %s %s", self.controller.name, key)
+            self.queue.done(key, now)
+            self.queue.add_rate_limited(key, now)
+            return True
+
+    def _housekeeping(self, fence: Fence, now: float) -> None:
+        self._cleaned_at = now
+        fence.writes.sweep(self.stores)
+        labels = (self.controller.name, str(self.shard))
+        self._runtime.metrics.queue_depth.labels(*labels).set(self.queue.depth(now))
+        self._runtime.metrics.parked.labels(*labels).set(len(self.parked))
+
+    # -- one reconcile -----------------------------------------------------------------------------------------------
+
+    async def _reconcile(self, fence: Fence, key: Key, overlay: dict[Place, Live] | None) -> None:
+        clock, metrics, name = self._runtime.clock, self._runtime.metrics, self.controller.name
+        started = clock()
+        if self.first_reconcile_at is None:
+            self.first_reconcile_at = started
+        ended = "cancelled"
+        try:
+            ended = await self._reconciler.run(fence, key, overlay)
+        finally:
+            now = clock()
+            self.meter.record(now - started, now)
+            metrics.reconciles.labels(name, ended).inc()
+            metrics.reconcile_seconds.labels(name).observe(now - started)
+
+    def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
+        """Every way out of a reconcile, also that of a task that was cancelled before its first step."""
+        del self.running[key]
+        self.queue.done(key, self._runtime.clock())
+        self._runtime.slots.release()
+        self._wake.set()

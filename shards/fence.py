@@ -1,0 +1,140 @@
+"""What all requests of one controller in one shard have in common, for one tenure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from shards.client import Transport
+from shards.clock import Clock
+from shards.errors import ConfigError
+from shards.keyrange import WHOLE
+from shards.live import LiveReader
+from shards.metrics import ShardMetrics
+from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, newest
+from shards.own_writes import OwnWrites
+from shards.source import FilterMode, Source
+from shards.tenure import Tenure
+from shards.useragent import UserAgent
+from shards.view import Place, View, Views, meta_of
+
+LATELY_SECONDS = 60.0
+CREATED_LIMIT = 4096
+"""Children remembered as created lately. A forgotten one costs a create for an owner that is gone."""
+
+
+@dataclass(slots=True)
+class Fence:
+    """The state behind every fenced client of one controller in one shard.
+
+    sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
+    that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
+    on_the_wire: tasks with a write that was sent and not answered yet. created: children that were created of late, and
+    when; oldest first.
+    """
+
+    transport: Transport
+    tenure: Tenure
+    clock: Clock
+    metrics: ShardMetrics
+    controller: str
+    product: str
+    stores: Views
+    sources: Mapping[Resource, Source]
+    live: LiveReader
+    writes: OwnWrites = field(default_factory=OwnWrites)
+    kinds: dict[Resource, str] = field(default_factory=dict)
+    highest: dict[Resource, str] = field(default_factory=dict)
+    redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)
+    on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
+    created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
+
+    def user_agent(self, view: View, resource: Resource, reason: str) -> str:
+        key = view.key
+        return str(
+            UserAgent(
+                product=self.product,
+                member=self.tenure.member,
+                epoch=str(self.tenure.member_epoch),
+                range=str(self.tenure.range),
+                key=str(key),
+                uid=key.uid,
+                cache=view.version(resource),
+                reason=reason,
+            )
+        )
+
+    def reached(self, resource: Resource, body: Object) -> bool:
+        """Notes the version of an object that came in an answer. Whether this shard's informers deliver it."""
+        source = self.sources.get(resource)
+        if source is None:
+            return False
+        meta = meta_of(body)
+        # A Scale carries its parent's identity but not its labels or owners, hence the second question.
+        if not _delivers(source, meta) and self.stores[resource].name_of(meta.uid) is None:
+            return False
+        self.highest[resource] = newest(self.highest.get(resource, ""), meta.resource_version)
+        return True
+
+    def given(self, view: View, resource: Resource, name: ObjectName, body: Object) -> None:
+        """A reconcile was given the object live: it sees it from now on, and the next one must not decide on less."""
+        if resource not in self.sources:
+            view.read(resource, name, body)
+            return
+        meta = meta_of(body)
+        delivered = self.reached(resource, body)
+        if delivered and not self.stores[resource].shows(name, meta.uid, meta.resource_version):
+            self.writes.read(view.key, resource, name, meta.uid, meta.resource_version)
+        view.remember(resource, name, body, hidden=not delivered)
+
+    def found_gone(self, view: View, resource: Resource, name: ObjectName, uid: str, resource_version: str) -> None:
+        """The server says that the object is gone: the key waits until its view says so too.
+
+        resource_version: the last one that is known of it.
+        """
+        if resource in self.sources:
+            barrier = self.writes.begin(view.key, resource, name, uid, resource_version)
+            self.writes.deleted(barrier, uid, resource_version)
+            view.remember(resource, name, None, resource_version)
+
+    def history_lost(self, resource: Resource) -> None:
+        """The view of the resource went back: versions from before compare with nothing any more."""
+        self.writes.history_lost(resource)
+        self.highest.pop(resource, None)
+
+    def created_lately(self, key: Key, place: Place) -> bool:
+        """Whether the key has created this very object a moment ago, and somebody deleted it since."""
+        at = self.created.get((key, place))
+        return at is not None and self.clock() - at < LATELY_SECONDS
+
+    def note_created(self, key: Key, place: Place) -> None:
+        self.created[key, place] = self.clock()
+        self.created.move_to_end((key, place))
+        if len(self.created) > CREATED_LIMIT:
+            self.created.popitem(last=False)
+
+    async def kind_of(self, resource: Resource) -> str:
+        """`kind` of the resource's objects, from discovery; asked once. Raises ConfigError when the server has none."""
+        kind = self.kinds.get(resource)
+        if kind is None:
+            path = resource.path().removesuffix(f"/{resource.plural}")
+            found = msgspec.json.decode(await self.transport.request("GET", path))
+            kind = next((each["kind"] for each in found["resources"] if each["name"] == resource.plural), "")
+            if not kind:
+                raise ConfigError(str(resource), "the server has no such resource")
+            self.kinds[resource] = kind
+        return kind
+
+
+def _delivers(source: Source, meta: Meta) -> bool:
+    """Whether the view's filter passes the object. A primary's own selectors are not evaluated here."""
+    if not source.admits(meta):
+        return False
+    if source.mode is not FilterMode.SLOT_LABELS:
+        return True
+    slot = (meta.labels or {}).get(SLOT_LABEL)
+    return slot is not None and (source.range == WHOLE or slot in source.range.slots())

@@ -1,0 +1,271 @@
+"""The API server over HTTP, on connections of our own: the door to aiohttp's client.
+
+Sending late is what this module must not do (design 3.3, R2). Every connection is set to reset on close and to drop
+data that is not acknowledged (SO_LINGER 0, TCP_USER_TIMEOUT); a request that is given up takes its connection with it.
+The deadline is checked when the connection is in hand, and once more right before the first byte of a request with a
+body is written, which aiohttp does one turn of the loop later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+from yarl import URL
+
+from shards.attempt import Attempt, NotRepeated, current_attempt, fenced_socket
+from shards.client import JSON, Query, Transport, error_from
+from shards.clock import Clock
+from shards.credentials import Access, Credentials, Load
+from shards.errors import NotOwner, ShardError, Unauthorized, Unreachable, Untrusted
+
+CONNECT_SECONDS = 10.0
+"""For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
+
+KEEPALIVE_SECONDS = 45.0
+"""Idle connections are dropped sooner than servers (90 s) and common load balancers (60 s) drop them."""
+
+READ_BUFFER_BYTES = 1 << 18
+"""Bytes that aiohttp buffers before it stops reading: a page of a list takes few wake-ups."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Hands a connection out only to a request that may still be sent."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        connection = await super().connect(req, traces, timeout)
+        try:
+            transport = connection.transport
+            if transport is None:
+                raise aiohttp.ServerDisconnectedError
+            current_attempt.get().take(transport)
+        except BaseException:
+            connection.release()
+            raise
+        return connection
+
+
+class _Request(aiohttp.ClientRequest):
+    """Looks at the deadline once more before a body is written. Until then the head of the request is held back too."""
+
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: aiohttp.connector.Connection, content_length: int | None = None
+    ) -> None:
+        attempt = current_attempt.get()
+        if attempt.remaining() <= 0:
+            attempt.late = True
+            if conn.protocol is not None:
+                conn.protocol.set_exception(aiohttp.ClientConnectionError("the deadline has passed"))
+            return
+        await super().write_bytes(writer, conn, content_length)
+
+
+class _Response(aiohttp.ClientResponse):
+    """Closed early, it takes its connection down at once: no goodbye, and nothing flushed that was not sent yet."""
+
+    def close(self) -> None:
+        connection = self.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
+        super().close()
+
+
+class KubeTransport(Transport):
+    """HTTP requests to one API server. Made by `connect`, on the loop that uses it, after any fork.
+
+    host: its URL. namespace: the kubeconfig context's, or the pod's; "default" where none is named.
+    """
+
+    def __init__(self, access: Access, load: Load, clock: Clock) -> None:
+        self.host = access.host
+        self.namespace = access.namespace
+        self._clock = clock
+        self._credentials = Credentials(access, load, clock)
+        # Watches hold their connections for minutes; on connectors of their own they never stand in a request's way.
+        # Without a limit, because a lease renewal must not wait behind a hundred other requests.
+        self._requests = _session(access)
+        self._watches = _session(access)
+        self._options: dict[str, Any] = {"allow_redirects": False}
+        if access.proxy is not None:
+            self._options["proxy"] = access.proxy
+        if access.server_hostname is not None:
+            self._options["server_hostname"] = access.server_hostname
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        user_agent: str = "",
+        timeout_seconds: float = 30.0,
+        not_after: float | None = None,
+    ) -> bytes:
+        """As in Transport. A write is sent at most once; a read may be sent again on a second connection."""
+        give_up_at = self._clock() + timeout_seconds
+        url = self._url(path, query)
+        headers = {"Content-Type": content_type} if body is not None else {}
+        refusals = 0
+        while True:
+            authorization = self._credentials.header()
+            attempt = Attempt(self._clock, not_after, repeatable=method == "GET")
+            seconds = max(give_up_at - self._clock(), 0.001)
+            try:
+                return await self._exchange(
+                    attempt, method, url, body, self._headers(headers, user_agent, authorization), seconds
+                )
+            except Unauthorized:
+                refusals += 1
+                if refusals > 1 or not await self._credentials.replaced(authorization):
+                    raise
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """As in Transport. The connection is reset when the context ends."""
+        url = self._url(path, query)
+        timeout = _timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        refusals = 0
+        while True:
+            authorization = self._credentials.header()
+            attempt = Attempt(self._clock)
+            try:
+                response = await self._open(attempt, url, self._headers({}, user_agent, authorization), timeout)
+                break
+            except Unauthorized:
+                refusals += 1
+                if refusals > 1 or not await self._credentials.replaced(authorization):
+                    raise
+        try:
+            yield _Chunks(response, lambda error: self._translated(error, attempt))
+        finally:
+            response.close()
+            attempt.reset()
+
+    async def close(self) -> None:
+        await self._credentials.close()
+        await self._requests.close()
+        await self._watches.close()
+
+    async def _exchange(
+        self,
+        attempt: Attempt,
+        method: str,
+        url: URL,
+        body: bytes | None,
+        headers: dict[str, str],
+        seconds: float,
+    ) -> bytes:
+        token = current_attempt.set(attempt)
+        complete = False
+        try:
+            response = await self._requests.request(
+                method, url, data=body, headers=headers, timeout=_timeout(total=seconds), **self._options
+            )
+            answer = await response.read()
+            complete = True
+        except (aiohttp.ClientError, OSError, TimeoutError, NotRepeated) as error:
+            raise self._translated(error, attempt) from error
+        finally:
+            current_attempt.reset(token)
+            if not complete:
+                attempt.reset()
+        if response.status >= 300:
+            raise error_from(response.status, answer, response.headers.get("Retry-After"))
+        return answer
+
+    async def _open(
+        self, attempt: Attempt, url: URL, headers: dict[str, str], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        token = current_attempt.set(attempt)
+        opened = False
+        try:
+            response = await self._watches.request("GET", url, headers=headers, timeout=timeout, **self._options)
+            if response.status >= 300:
+                answer = await response.read()
+                raise error_from(response.status, answer, response.headers.get("Retry-After"))
+            opened = True
+            return response
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise self._translated(error, attempt) from error
+        finally:
+            current_attempt.reset(token)
+            if not opened:
+                attempt.reset()
+
+    def _translated(self, error: Exception, attempt: Attempt) -> ShardError:
+        if attempt.late:
+            return NotOwner("the deadline has passed; the request was not sent")
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            detail = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+            return Untrusted(
+                f"the certificate of {self.host} does not verify against the configured authority: {detail}"
+            )
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            return Unreachable(f"{self.host} was silent for too long", maybe_applied=attempt.sent)
+        reason = str(error) or type(error).__name__
+        return Unreachable(f"no answer from {self.host}: {reason}", maybe_applied=attempt.sent)
+
+    def _url(self, path: str, query: Query) -> URL:
+        text = f"{self.host}{path}"
+        return URL(f"{text}?{urlencode(query, quote_via=quote)}" if query else text, encoded=True)
+
+    def _headers(self, headers: dict[str, str], user_agent: str, authorization: str) -> dict[str, str]:
+        found = {**headers, "Accept": JSON, "Accept-Encoding": "identity"}
+        if user_agent:
+            found["User-Agent"] = user_agent
+        if authorization:
+            found["Authorization"] = authorization
+        return found
+
+
+def _timeout(**seconds: float) -> aiohttp.ClientTimeout:
+    # aiohttp rounds long timeouts up to the loop's next whole second; one that is measured by a lease is exact.
+    return aiohttp.ClientTimeout(**{"total": None, **seconds}, ceil_threshold=math.inf)
+
+
+def _session(access: Access) -> aiohttp.ClientSession:
+    connector = _Connector(
+        ssl=access.ssl if access.ssl is not None else True,
+        limit=0,
+        keepalive_timeout=KEEPALIVE_SECONDS,
+        socket_factory=fenced_socket,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        request_class=_Request,
+        response_class=_Response,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=READ_BUFFER_BYTES,
+        trust_env=False,
+    )
+
+
+class _Chunks:
+    """The chunks of one answer, with aiohttp's errors translated."""
+
+    def __init__(self, response: aiohttp.ClientResponse, translate: Callable[[Exception], ShardError]) -> None:
+        self._content = response.content
+        self._translate = translate
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._content.readany()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise self._translate(error) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk

@@ -1,0 +1,135 @@
+"""`fleet dev` as a user runs it: a worker and the coordinator are killed, and `fleet status` is asked all the while."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fleet.devcluster.verdict import Verdict
+from shards.clock import boot_seconds
+from tests.integration.pods import FLEET, ROOT
+
+WEBSITES = f"{ROOT}/docs/examples/websites.py:websites"
+DEV_SECONDS = 120.0
+
+
+@dataclass
+class Said:
+    """What one `fleet status -o json` said. began, ended: boot-clock seconds around it."""
+
+    began: float
+    ended: float
+    status: dict[str, Any]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runtime directory of its own, so that no other `fleet dev` is found."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    return tmp_path
+
+
+def start_dev(*options: str) -> subprocess.Popen[bytes]:
+    command = [FLEET, "dev", WEBSITES, "--workers", "4", "--shards", "16", "--json", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ.copy())
+
+
+def report_of(dev: subprocess.Popen[bytes]) -> dict[str, Any]:
+    out, _ = dev.communicate(timeout=DEV_SECONDS)
+    assert dev.returncode == 0, out
+    report: dict[str, Any] = msgspec.json.decode(out)
+    return report
+
+
+def ask_status() -> Said | None:
+    """None while there is no fleet to ask about."""
+    began = boot_seconds()
+    done = subprocess.run([FLEET, "status", "-o", "json"], capture_output=True, timeout=30, check=False)
+    return Said(began, boot_seconds(), msgspec.json.decode(done.stdout)) if done.returncode == 0 else None
+
+
+def verdict_at(server: str) -> Verdict:
+    with urllib.request.urlopen(f"{server}/-/verdict", timeout=10) as answer:
+        return msgspec.json.decode(answer.read(), type=Verdict)
+
+
+def test_the_main_job_with_a_worker_and_the_coordinator_killed(home: Path) -> None:
+    dev = start_dev("--objects", "500", "--until-settled", "--kill", "worker@4s", "--kill", "coordinator@6s")
+    report = report_of(dev)
+    assert (report["objects"], report["reconciled"], report["children"]) == (500, 500, 1000)
+    assert report["duplicate_child_posts"] == report["duplicate_status_writes"] == 0
+    assert report["overlap_violations"] == report["writes_after_release"] == report["unattributed_writes"] == 0
+    assert report["takeovers"] == 4
+    assert report["max_unowned_seconds"] < 2
+    [worker, coordinator] = report["takeover_seconds"]
+    assert worker["owned_seconds"] < 2
+    assert worker["first_reconcile_seconds"] < 2
+    assert coordinator["ranges"] == 0
+    assert not list(home.glob("fleet-*/*")), "the run directory is gone"
+
+
+def test_status_tells_the_truth_while_a_worker_and_the_coordinator_die(home: Path) -> None:
+    dev = start_dev("--objects", "100", "--for", "12", "--kill", "worker@3s", "--kill", "coordinator@6s")
+    heard: list[Said] = []
+    verdict = Verdict()
+    while dev.poll() is None:
+        said = ask_status()
+        if said is not None and said.status["shards"]:
+            heard.append(said)
+            verdict = _latest(home) or verdict
+        assert len(heard) < 1000
+    report_of(dev)
+    assert len(heard) > 5
+    assert any(not said.status["unowned"] for said in heard)
+    for said in heard:
+        _agrees(said, verdict)
+
+
+def _latest(home: Path) -> Verdict | None:
+    states = [msgspec.json.decode(file.read_bytes()) for file in home.glob("fleet-*/dev-*/dev.json")]
+    try:
+        return verdict_at(states[0]["server"]) if states else None
+    except OSError:
+        return None  # it is ending
+
+
+def _agrees(said: Said, verdict: Verdict) -> None:
+    """Every owner that was shown held that range, at that epoch, at some moment of the asking; a range that had one
+    owner all the time, and whose member did not begin anew, was shown with it."""
+    for row in said.status["shards"]:
+        spans = verdict.timeline.get(row["range"], [])
+        held = [
+            span.holder
+            for span in spans
+            if span.claimed_at <= said.ended and (span.ended_at is None or span.ended_at >= said.began)
+        ]
+        shown = f"{row['owner']}@{row['ownerEpoch']}" if row["owner"] else ""
+        assert shown in ("", *held), f"{row['range']}: {shown} was shown, {held} held it"
+        gaps = [gap for gap in verdict.gaps if gap.range == row["range"]]
+        whole = not any(
+            gap.began_at <= said.ended and (gap.ended_at is None or gap.ended_at >= said.began) for gap in gaps
+        )
+        if len(held) == 1 and whole and spans[0].claimed_at < said.began:
+            assert shown == held[0], f"{row['range']}: {held[0]} held it all the time, {shown or 'nobody'} was shown"
+
+
+def test_ctrl_c_ends_everything_and_leaves_nothing_behind(home: Path) -> None:
+    dev = start_dev("--objects", "20")
+    deadline = time.monotonic() + 30
+    while (said := ask_status()) is None or said.status["unowned"] or not said.status["shards"]:
+        assert time.monotonic() < deadline, "the fleet did not start"
+    pids = [member["pid"] for member in said.status["members"]]
+    dev.send_signal(2)
+    report_of(dev)
+    assert not list(home.glob("fleet-*/*"))
+    for pid in pids:
+        assert not Path(f"/proc/{pid}").exists()

@@ -1,0 +1,310 @@
+"""Random faults around two owners of one shard, in virtual time. One seed gives one history.
+
+Members take turns on the shard: handed over with a watermark, or taken over without one. Watches lag and stand still,
+answers get lost, histories are compacted, objects are changed, deleted and created again under their names. Whatever
+happens, no reconcile may see less than what was written for its key before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from fleet.devcluster.faults import Hold
+from fleet.devcluster.inprocess import InProcessTransport
+from fleet.devcluster.judge import judge
+from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.server import ApiServer, ServerSettings
+from shards.client import Client
+from shards.errors import ApiError, Unreachable
+from shards.keyrange import WHOLE
+from shards.metrics import ShardMetrics
+from shards.objects import SLOT_LABEL
+from shards.runtime import WorkerRuntime
+from shards.settings import GateSettings, ShardSettings
+from shards.shard import Shard
+from shards.tenure import Tenure
+from shards.useragent import UserAgent
+from shards.watermark import Watermark
+from tests.integration.gate_oracle import BAD, SLOW, Life, Oracle, site_controller
+from tests.integration.gate_wire import Wire, now
+from tests.unit.shards.world import CONFIGMAPS, CRDS, DEFINITION, WEBSITES
+
+MEMBERS = ("a", "b")
+SITES = ("one", "two", "three", "four", "five")
+MODES = ("create", "ensure", "generate")
+WALK_SECONDS = 40.0
+HEAL_SECONDS = 90.0
+"""Until everything is as desired once nothing goes wrong any more: an informer's longest pause after failures, and then
+the backoff of keys that failed meanwhile."""
+
+STUCK_SECONDS = 50.0
+"""No key may go without a reconcile for longer, while its shard is open and the server answers: an informer's longest
+pause after failures (30 s), before it shows a new object at all, and two live reads whose answers were lost."""
+
+CREATES_LIMIT = 40
+"""Successful creates of one name by one key in a walk: more, and something makes what something else removes."""
+
+
+class GateWalk:
+    """What goes wrong, when, and for how long, all drawn from the seed."""
+
+    def __init__(self, seed: int, *, gate: bool = True) -> None:
+        self.rng = random.Random(seed)
+        recorder = Recorder(clock=now)
+        settings = ServerSettings(bookmark_seconds=5.0)
+        self.server = ApiServer(
+            settings, rng=random.Random(seed + 1), wall_seconds=lambda: 1.0e9 + now(), recorder=recorder
+        )
+        self.server.seed(CRDS, DEFINITION)
+        self.kubectl = Client(InProcessTransport(self.server, clock=now), user_agent="kubectl")
+        self.oracle = Oracle(self.server)
+        self.settings = ShardSettings(gate=GateSettings(enabled=gate))
+        self.wires = {name: Wire(self.server, random.Random(f"{seed} {name}")) for name in MEMBERS}
+        self.runtimes = {name: self._runtime(name, seed) for name in MEMBERS}
+        self.owner = "a"
+        self.epoch = 0
+        self.shard: Shard | None = None
+        self.tenure: Tenure | None = None
+        self.opened_at = 0.0
+        self.hidden: set[str] = set()
+        self.healing: set[asyncio.Task[None]] = set()
+        self.garbage = asyncio.create_task(self.server.garbage.run())
+
+    def _runtime(self, name: str, seed: int) -> WorkerRuntime:
+        return WorkerRuntime(
+            transport=self.wires[name],
+            clock=now,
+            rng=random.Random(f"{seed} {name}"),
+            settings=self.settings,
+            metrics=ShardMetrics(CollectorRegistry()),
+            slots=asyncio.Semaphore(3),
+        )
+
+    def say(self, what: str) -> None:
+        self.oracle.say(what)
+
+    # -- owners -----------------------------------------------------------------------------------------------------
+
+    def make_shard(self, member: str) -> Shard:
+        return Shard(WHOLE, [site_controller(member, self.oracle)], self.runtimes[member], member)
+
+    async def open(self, member: str, shard: Shard, mark: Watermark | None) -> None:
+        previous, self.epoch = self.epoch, self.epoch + 1
+        self.owner, self.shard = member, shard
+        self.tenure = Tenure(member, 1, WHOLE, self.epoch, until=lambda: now() + 60.0)
+        await shard.activate(self.tenure, mark, previous_epoch=previous)
+        self.opened_at = now()
+        self.say(f"{member} opens epoch {self.epoch}")
+
+    async def hand_over(self) -> None:
+        """The next owner stands by, the old one drains and releases; its watermark may be lost or be another's."""
+        assert self.shard is not None
+        old, new_owner = self.shard, "b" if self.owner == "a" else "a"
+        new = self.make_shard(new_owner)
+        if self.rng.random() < 0.8:
+            await new.prewarm()
+        mark: Watermark | None = await old.drain(self.rng.choice([0.0, 0.05, 5.0]))
+        self.say(f"{self.owner} drained with {mark}")
+        await old.stop()
+        fate = self.rng.random()
+        if fate < 0.1:
+            mark = None
+        elif fate < 0.2 and mark is not None:
+            mark = Watermark(mark.epoch - 1, {})
+        await self.open(new_owner, new, mark)
+
+    async def take_over(self) -> None:
+        """The owner is gone in the middle of whatever it does."""
+        assert self.shard is not None
+        self.say(f"{self.owner} dies")
+        await self.shard.stop()
+        new_owner = self.rng.choice(MEMBERS)
+        await self.open(new_owner, self.make_shard(new_owner), None)
+
+    # -- faults -----------------------------------------------------------------------------------------------------
+
+    def later(self, seconds: float, act: Callable[[], None]) -> None:
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            act()
+
+        task = asyncio.create_task(wait())
+        self.healing.add(task)
+        task.add_done_callback(self.healing.discard)
+
+    async def lag(self) -> None:
+        member, resource = self.rng.choice(MEMBERS), self.rng.choice([WEBSITES, CONFIGMAPS])
+        seconds, pause = self.rng.choice([None, 0.0625, 0.5, 2.5]), 12.0 * self.rng.random() ** 2
+        self.say(f"{member}'s watches of {resource} are {seconds or 'for ever'} late, for {pause:.3f} s")
+        hold: Hold = self.server.faults.delay_watch(
+            lambda agent, watched: f"m={member} " in agent and watched == resource, seconds
+        )
+        self.later(pause, hold.release)
+
+    async def lose_answers(self) -> None:
+        times = self.rng.randrange(1, 4)
+        methods = self.rng.choice([("POST",), ("PATCH",), ("DELETE",), ("GET",), ("POST", "PATCH", "DELETE")])
+        self.say(f"{times} answers to {methods} get lost")
+        self.server.faults.lose_ack(lambda request: request.method in methods, times=times)
+
+    async def outage(self) -> None:
+        wire, pause = self.wires[self.owner], 3.0 * self.rng.random() ** 2
+        self.say(f"{self.owner} is cut off for {pause:.3f} s")
+        wire.down = True
+        wire.break_streams()
+
+        def back() -> None:
+            wire.down = False
+            self.opened_at = now()
+
+        self.later(pause, back)
+
+    async def slow_network(self) -> None:
+        wire = self.wires[self.rng.choice(MEMBERS)]
+        wire.latency_seconds = self.rng.choice([0.0, 0.0, 0.02, 0.3])
+
+    async def compact(self) -> None:
+        self.say("the history is compacted, and all streams break")
+        self.server.storage.compact()
+        for wire in self.wires.values():
+            wire.break_streams()
+
+    async def relist(self) -> None:
+        assert self.shard is not None
+        view = self.rng.choice(sorted(self.shard._views))
+        self.say(f"{self.owner} lists {view} again")
+        self.shard._views[view].informer.relist()
+
+    # -- hands ------------------------------------------------------------------------------------------------------
+
+    async def change_spec(self) -> None:
+        name = self.rng.choice(SITES)
+        patch = {"pages": self.rng.randrange(4), "text": str(self.rng.randrange(1000))}
+        self.say(f"{name} shall be {patch}")
+        await self.by_hand(self.kubectl.merge_patch(WEBSITES, "default", name, {"spec": patch}))
+
+    async def recreate(self) -> None:
+        name = self.rng.choice((*SITES, SLOW))
+        self.say(f"{name} is deleted and created again")
+        await self.by_hand(self.kubectl.delete(WEBSITES, "default", name))
+        await asyncio.sleep(self.rng.choice([0.0, 0.0, 0.2]))
+        self.create_site(name)
+
+    async def meddle(self) -> None:
+        """With a page: deletes it, changes it, or hides it from the view that is filtered by its label."""
+        pages = [page for site in self.oracle.sites() for page in self.oracle.children(site["metadata"]["uid"])]
+        if not pages:
+            return
+        page = self.rng.choice(pages)["metadata"]["name"]
+        act = self.rng.choice(["delete", "delete", "deface", "hide"])
+        self.say(f"hands {act} {page}")
+        if act == "delete":
+            await self.by_hand(self.kubectl.delete(CONFIGMAPS, "default", page))
+        elif act == "deface":
+            await self.by_hand(self.kubectl.merge_patch(CONFIGMAPS, "default", page, {"data": {"text": "!"}}))
+        elif not page.startswith("page-"):
+            hide = {"metadata": {"labels": {SLOT_LABEL: None}}}
+            self.hidden.add(page)
+            await self.by_hand(self.kubectl.merge_patch(CONFIGMAPS, "default", page, hide))
+
+    async def by_hand(self, request: Awaitable[Any]) -> None:
+        """A person's request: it may meet what others did meanwhile, and its answer may get lost."""
+        try:
+            await request
+        except (ApiError, Unreachable) as error:
+            self.say(f"hands: {error}")
+
+    def create_site(self, name: str) -> None:
+        mode = self.rng.choice(MODES)
+        spec = {"pages": self.rng.randrange(4), "text": str(self.rng.randrange(1000)), "mode": mode}
+        if self.oracle.truth(WEBSITES, name) is None:
+            made = self.server.seed(WEBSITES, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+            self.oracle.lives[made["metadata"]["uid"]] = Life(now())
+
+    # -- the walk ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Raises AssertionError with what went wrong."""
+        for name in (*SITES, SLOW, BAD):
+            self.create_site(name)
+        await self.open("a", self.make_shard("a"), None)
+        acts: list[Callable[[], Awaitable[None]]] = [self.lag, self.lag, self.lag, self.lose_answers]
+        acts += [self.lose_answers, self.outage, self.slow_network, self.compact, self.relist, self.change_spec]
+        acts += [self.change_spec, self.change_spec, self.recreate, self.meddle, self.meddle]
+        acts += [self.hand_over, self.hand_over, self.take_over]
+        until = now() + WALK_SECONDS
+        while now() < until:
+            await self.rng.choice(acts)()
+            await asyncio.sleep(self.rng.choice([0.0, 0.1, 1.0, 3.0]) * self.rng.random())
+            self.look()
+        await self.heal()
+
+    def look(self) -> None:
+        """Nothing is broken, and nobody is stuck."""
+        assert not self.oracle.broken, self.oracle.broken[0]
+        if any(wire.down for wire in self.wires.values()):
+            return
+        for site in self.oracle.sites():
+            life = self.oracle.lives[site["metadata"]["uid"]]
+            idle = now() - max(life.started_at, self.opened_at)
+            name = site["metadata"]["name"]
+            assert idle < STUCK_SECONDS or name == BAD, f"{name} was not reconciled for {idle:.1f} s"
+
+    async def heal(self) -> None:
+        self.say("nothing goes wrong any more")
+        while self.healing:
+            await asyncio.sleep(0.1)
+        self.server.faults.clear()
+        for wire in self.wires.values():
+            wire.latency_seconds = 0.0
+        until = now() + HEAL_SECONDS
+        while (wrong := self.oracle.undesired()) and now() < until:
+            await asyncio.sleep(0.25)
+            self.look()
+        assert not wrong, wrong
+        assert self.server.recorder is not None
+        writes = len(self.writes())
+        await asyncio.sleep(10.0)
+        assert len(self.writes()) == writes, f"still writing: {self.writes()[writes:]}"
+        verdict = judge(self.server.recorder.entries)
+        made = Counter(
+            (agent.uid, each.name)
+            for each in self.server.recorder.entries
+            if each.verb == "create" and each.succeeded and (agent := UserAgent.parse(each.user_agent)) is not None
+        )
+        assert max(made.values(), default=0) < CREATES_LIMIT, made.most_common(3)
+        found = [each.what for each in verdict.findings if each.rule.startswith("duplicate")]
+        # What a view cannot show is found by creating it again: the answer says so.
+        found = [each for each in found if not any(f"/{page} was posted again" in each for page in self.hidden)]
+        assert not found, found[0]
+
+    def writes(self) -> list[str]:
+        assert self.server.recorder is not None
+        return [
+            f"{each.verb} {each.resource} {each.name}" for each in self.server.recorder.entries
+            if each.write and UserAgent.parse(each.user_agent)
+        ]  # fmt: skip
+
+    async def close(self) -> None:
+        for task in (*self.healing, self.garbage):
+            task.cancel()
+        if self.shard is not None:
+            await self.shard.stop()
+        self.server.close()
+
+
+async def walk_along(seed: int, *, gate: bool = True) -> None:
+    """Raises AssertionError with the history when a promise is broken."""
+    walk = GateWalk(seed, gate=gate)
+    try:
+        await walk.run()
+    except AssertionError as failure:
+        raise AssertionError("\n".join([str(failure), *walk.oracle.log])) from failure
+    finally:
+        await walk.close()

@@ -1,0 +1,105 @@
+"""Documents name what exists: links, files, metrics, the example in the README."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, product
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from fleet.metrics import FleetMetrics, PodMetrics, snapshot
+from shards.metrics import ShardMetrics
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_FILE = re.compile(r"(?<![\w./])(?:shards|fleet|chaos|tests|docs|deploy)/[\w./{},-]*[\w}]")
+_METRIC_ROW = re.compile(r"^\| `(shardfleet_\w+)` \| (\w+) \|", re.MULTILINE)
+
+
+def prose_of(document: Path) -> str:
+    return _FENCE.sub("", document.read_text())
+
+
+def anchors_of(document: Path) -> set[str]:
+    """As GitHub makes them: lower case, punctuation gone, dashes for blanks."""
+    titles = (re.sub(r"[^\w\s-]", "", title.lower()) for title in _HEADING.findall(prose_of(document)))
+    return {title.strip().replace(" ", "-") for title in titles}
+
+
+def broken(document: Path, link: str) -> str:
+    """What is wrong with a relative link; "" for nothing."""
+    path, _, anchor = link.partition("#")
+    target = (document.parent / path).resolve() if path else document
+    if not target.exists():
+        return f"{link}: no such file"
+    if anchor and anchor not in anchors_of(target):
+        return f"{link}: no such heading"
+    return ""
+
+
+def expanded(path: str) -> list[str]:
+    """The paths that braces stand for: a/{b,c}.py is a/b.py and a/c.py."""
+    parts = [part.split(",") for part in re.split(r"[{}]", path)]
+    return ["".join(choice) for choice in product(*parts)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(document: Path) -> None:
+    links = [link for link in _LINK.findall(prose_of(document)) if "://" not in link]
+
+    assert [wrong for link in links if (wrong := broken(document, link))] == []
+
+
+def test_a_link_to_nowhere_would_be_found() -> None:
+    index = ROOT / "docs/index.md"
+
+    assert broken(index, "nowhere.md") == "nowhere.md: no such file"
+    assert broken(index, "operations.md#nowhere") == "operations.md#nowhere: no such heading"
+    assert broken(index, "operations.md#exit-codes") == ""
+
+
+def test_every_document_is_in_the_index() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+
+    assert {name for name in pages if f"({name})" not in index} == set()
+
+
+def test_every_decision_is_in_its_index() -> None:
+    index = (ROOT / "docs/decisions/README.md").read_text()
+
+    assert [path.name for path in (ROOT / "docs/decisions").glob("0*.md") if f"({path.name})" not in index] == []
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "handover.md", "development.md", "chaos.md"])
+def test_the_files_that_a_page_names_exist(name: str) -> None:
+    named = set(chain.from_iterable(map(expanded, _FILE.findall((ROOT / "docs" / name).read_text()))))
+
+    assert named
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+def test_the_metrics_page_names_every_metric_with_its_type_and_no_other() -> None:
+    shards, fleet = CollectorRegistry(), CollectorRegistry()
+    ShardMetrics(shards)
+    FleetMetrics(fleet)
+    pod = PodMetrics()
+    pod.update("worker-0", 1, snapshot(fleet))
+    metrics = [*shards.collect(), *fleet.collect(), *pod.collect()]
+
+    named = set(_METRIC_ROW.findall((ROOT / "docs/metrics.md").read_text()))
+
+    assert named == {(f"{each.name}_total" if each.type == "counter" else each.name, each.type) for each in metrics}
+
+
+def test_the_readme_shows_the_example_as_it_is() -> None:
+    example = (ROOT / "docs/examples/websites.py").read_text()
+    code = example[example.index("from shards import") :]
+
+    assert f"```python\n{code}```" in (ROOT / "README.md").read_text()
