@@ -53,6 +53,11 @@ class Fence:
     on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
     created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
 
+    def owns(self, resource: Resource) -> bool:
+        """Whether objects of the resource are children of the controller's primaries."""
+        source = self.sources.get(resource)
+        return source is not None and source.role == "owned"
+
     def user_agent(self, view: View, resource: Resource, reason: str) -> str:
         key = view.key
         return str(

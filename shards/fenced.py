@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from shards.child import completed
 from shards.desired import merge_changes, status_changes
 from shards.errors import (
     AlreadyExists,
@@ -61,7 +62,7 @@ class FencedClient:
         label gets it again before AlreadyExists is raised, so that the next reconcile sees it.
         """
         resource = resource_of(resource)
-        body = await self._complete(resource, body)
+        body = await completed(self._fence, self._view, resource, body)
         metadata = body["metadata"]
         if not metadata.get("name") and not (allow_generate_name and metadata.get("generateName")):
             raise ConfigError(f"{resource}.metadata.name", "give a name that follows from the primary")
@@ -69,7 +70,7 @@ class FencedClient:
         try:
             return await self._post(resource, name, body)
         except AlreadyExists:
-            if self._owns(resource) and name.name:
+            if self._fence.owns(resource) and name.name:
                 await self._unhide(resource, name)
             raise
 
@@ -81,9 +82,9 @@ class FencedClient:
         NotReadyYet while a predecessor of it is being deleted.
         """
         resource = resource_of(resource)
-        if not self._owns(resource):
+        if not self._fence.owns(resource):
             raise ConfigError(str(resource), "ensure is for resources that the controller owns; declare it with owns()")
-        body = await self._complete(resource, desired)
+        body = await completed(self._fence, self._view, resource, desired)
         name = self._named(body)
         current = self._view.get(resource, name)
         if current is None:
@@ -156,7 +157,7 @@ class FencedClient:
         found = await self._requests.read(resource, name, "delete", decided=decided)
         if found is None:
             return
-        if self._owns(resource):
+        if self._fence.owns(resource):
             self._check_controller(resource, name, found)
         live = Snapshot(found["metadata"]["uid"], found["metadata"]["resourceVersion"])
         self._decide_again(resource, name, decided, live)
@@ -210,7 +211,7 @@ class FencedClient:
 
     async def _post(self, resource: Resource, name: ObjectName, body: Object) -> Object:
         fence, key = self._fence, self._view.key
-        child = self._owns(resource) and bool(name.name)
+        child = self._fence.owns(resource) and bool(name.name)
         if child and fence.created_lately(key, (resource, name)):
             await self._confirm_primary()
         made = await self._requests.write("create", resource, name, body, method="POST", snapshot=None)
@@ -240,44 +241,11 @@ class FencedClient:
         if (found["metadata"].get("labels") or {}).get(SLOT_LABEL) != slot:
             await self._patch("patch", resource, name, {"metadata": {"labels": {SLOT_LABEL: slot}}})
 
-    def _owns(self, resource: Resource) -> bool:
-        source = self._fence.sources.get(resource)
-        return source is not None and source.role == "owned"
-
     def _check_controller(self, resource: Resource, name: ObjectName, found: Object) -> None:
         uid = controller_uid(found)
         if uid != self._view.key.uid:
             whose = f"is controlled by {uid}" if uid else "has no controller"
             raise ConflictingOwner(f"{resource} {name} {whose}, not by {self._view.key} ({self._view.key.uid})")
-
-    async def _complete(self, resource: Resource, desired: Object) -> Object:
-        """The body with what the framework fills in. The caller's object is left as it is."""
-        metadata = {**desired.get("metadata", {})}
-        body = {"apiVersion": resource.api_version, **desired, "metadata": metadata}
-        if "kind" not in body:
-            body["kind"] = await self._fence.kind_of(resource)
-        if not self._owns(resource):
-            return body
-        view, key = self._view, self._view.key
-        primary = view.own()
-        if primary is None:
-            raise TerminalError(f"{key} is gone: nothing can be created for it")
-        if key.namespace and metadata.setdefault("namespace", key.namespace) != key.namespace:
-            raise ConfigError(f"{resource}.metadata.namespace", f"must be {key.namespace}, where its owner is")
-        metadata["labels"] = {**(metadata.get("labels") or {}), SLOT_LABEL: slot_of(key.uid)}
-        owners = [each for each in metadata.get("ownerReferences") or () if each.get("uid") != key.uid]
-        if any(each.get("controller") for each in owners):
-            raise ConfigError(f"{resource}.metadata.ownerReferences", "the controller is filled in by the framework")
-        reference = {
-            "apiVersion": view.primary.api_version,
-            "kind": primary.get("kind") or await self._fence.kind_of(view.primary),
-            "name": key.name,
-            "uid": key.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-        metadata["ownerReferences"] = [*owners, reference]
-        return body
 
     def _named(self, body: Object) -> ObjectName:
         metadata = body.get("metadata", {})

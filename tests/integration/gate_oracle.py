@@ -94,6 +94,14 @@ class Oracle:
     def table(self, resource: Resource) -> Table:
         return next(each for each in self.server.storage.tables() if each.kind.resource == resource)
 
+    def writes(self) -> list[str]:
+        """All requests of the members that were to change something."""
+        assert self.server.recorder is not None
+        return [
+            f"{each.verb} {each.resource} {each.name}" for each in self.server.recorder.entries
+            if each.write and UserAgent.parse(each.user_agent)
+        ]  # fmt: skip
+
     def undesired(self) -> str:
         """What is not as the specs say; "" when all is."""
         for site in self.sites():

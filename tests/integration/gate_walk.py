@@ -269,9 +269,9 @@ class GateWalk:
             self.look()
         assert not wrong, wrong
         assert self.server.recorder is not None
-        writes = len(self.writes())
+        writes = len(self.oracle.writes())
         await asyncio.sleep(10.0)
-        assert len(self.writes()) == writes, f"still writing: {self.writes()[writes:]}"
+        assert len(self.oracle.writes()) == writes, f"still writing: {self.oracle.writes()[writes:]}"
         verdict = judge(self.server.recorder.entries)
         made = Counter(
             (agent.uid, each.name)
@@ -283,13 +283,6 @@ class GateWalk:
         # What a view cannot show is found by creating it again: the answer says so.
         found = [each for each in found if not any(f"/{page} was posted again" in each for page in self.hidden)]
         assert not found, found[0]
-
-    def writes(self) -> list[str]:
-        assert self.server.recorder is not None
-        return [
-            f"{each.verb} {each.resource} {each.name}" for each in self.server.recorder.entries
-            if each.write and UserAgent.parse(each.user_agent)
-        ]  # fmt: skip
 
     async def close(self) -> None:
         for task in (*self.healing, self.garbage):
