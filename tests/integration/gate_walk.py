@@ -72,6 +72,7 @@ class GateWalk:
         self.shard: Shard | None = None
         self.tenure: Tenure | None = None
         self.opened_at = 0.0
+        self.last_mark: Watermark | None = None
         self.hidden: set[str] = set()
         self.healing: set[asyncio.Task[None]] = set()
         self.garbage = asyncio.create_task(self.server.garbage.run())
@@ -109,14 +110,17 @@ class GateWalk:
         new = self.make_shard(new_owner)
         if self.rng.random() < 0.8:
             await new.prewarm()
+            await asyncio.sleep(self.rng.choice([0.0, 0.3, 2.0]))
         mark: Watermark | None = await old.drain(self.rng.choice([0.0, 0.05, 5.0]))
         self.say(f"{self.owner} drained with {mark}")
         await old.stop()
         fate = self.rng.random()
         if fate < 0.1:
             mark = None
-        elif fate < 0.2 and mark is not None:
-            mark = Watermark(mark.epoch - 1, {})
+        elif fate < 0.25:
+            mark, self.last_mark = self.last_mark, mark
+        else:
+            self.last_mark = mark
         await self.open(new_owner, new, mark)
 
     async def take_over(self) -> None:
