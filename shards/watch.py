@@ -25,6 +25,8 @@ WATCH_SECONDS = (300, 600)
 HEALTHY_SECONDS = 1.0
 """A watch that ends sooner counts as failed: a server that closes at once must not be asked in a loop."""
 
+BLIND_SECONDS = 5.0
+"""Longest wait before a list that follows a lost history: until then the view shows nothing new."""
 BACKOFF_SECONDS = (0.8, 30.0)
 """First delay, doubled with every failure in a row, and its limit."""
 
@@ -165,8 +167,7 @@ class WatchMachine:
             self._list_failed(error)
         elif self._history_lost(error):
             self._lost()
-            if first:
-                self._delay = 0.0
+            self._delay = 0.0 if first else min(self._delay, BLIND_SECONDS)
         elif isinstance(error, Unreachable):
             self._mode = _Mode.CHECK
 
