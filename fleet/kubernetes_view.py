@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 
-from fleet.coordination import Change, MemberRecord, ProtocolMismatch, ShardRecord, StoredMap
+from fleet.coordination import ProtocolMismatch
 from fleet.object_names import Kind
 from fleet.record_api import RecordApi, resource_of, scope_of
-from fleet.record_cache import Record, RecordCache
+from fleet.record_cache import CachedView, Record, RecordCache
 from shards.clock import Clock
 from shards.informer import Informer
-from shards.keyrange import WHOLE, KeyRange, PartitionKey
+from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import ObjectName, at_least
 from shards.source import FilterMode, Source
 from shards.store import Change as StoreChange
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _NEVER = float("-inf")
 
 
-class KubernetesView:
+class KubernetesView(CachedView):
     """See `fleet.coordination.CoordinationView`. Needs a running loop; `close` it."""
 
     def __init__(
@@ -35,38 +35,14 @@ class KubernetesView:
         rng: random.Random,
         on_close: Callable[[KubernetesView], None] = lambda view: None,
     ) -> None:
-        self._cache = RecordCache(members=members)
+        super().__init__(members=members)
         self._clock = clock
         self._on_close = on_close
         self._links = [_Link(kind, api, self._cache, clock, rng) for kind in self._cache.kinds]
 
     @property
-    def map(self) -> StoredMap | None:
-        return self._cache.map
-
-    @property
-    def last_map(self) -> StoredMap | None:
-        return self._cache.last_map
-
-    @property
-    def shards(self) -> Mapping[KeyRange, ShardRecord]:
-        return self._cache.shards
-
-    @property
-    def members(self) -> Mapping[str, MemberRecord]:
-        return self._cache.members
-
-    @property
-    def synced(self) -> bool:
-        return self._cache.synced
-
-    @property
     def confirmed_at(self) -> float:
         return min(link.confirmed_at for link in self._links)
-
-    @property
-    def history_went_back(self) -> int:
-        return self._cache.history_went_back
 
     @property
     def trouble(self) -> str:
@@ -75,9 +51,6 @@ class KubernetesView:
 
     async def confirm(self) -> None:
         await asyncio.gather(*(link.confirm() for link in self._links))
-
-    def changes(self) -> AsyncIterator[Change]:
-        return self._cache.changes()
 
     def noted(self, kind: Kind, name: str, record: Record) -> None:
         """A record as this process wrote it or read it live."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable
 
-from fleet.coordination import Change, MemberRecord, ShardRecord, StoredMap
 from fleet.local_store import Faults, LocalStore, Step
 from fleet.object_names import Kind
-from fleet.record_cache import Record, RecordCache
+from fleet.record_cache import CachedView, Record
 from shards.clock import Clock
-from shards.keyrange import KeyRange
 from shards.objects import at_least
 
 
-class LocalView:
+class LocalView(CachedView):
     """See `fleet.coordination.CoordinationView`. Needs a running loop only while `faults.lag_seconds` is set.
 
     Invariant: `_pending` holds, in order, everything that happened in the store and was not told to the cache.
@@ -34,7 +32,7 @@ class LocalView:
         self._faults = faults
         self._clock = clock
         self._on_close = on_close
-        self._cache = RecordCache(members=members)
+        super().__init__(members=members)
         self._pending: deque[Callable[[], None]] = deque()
         self._watched: set[tuple[Kind, str]] = set()
         self._confirmed_at = float("-inf")
@@ -42,35 +40,11 @@ class LocalView:
         self._put(self._listing())
 
     @property
-    def map(self) -> StoredMap | None:
-        return self._cache.map
-
-    @property
-    def last_map(self) -> StoredMap | None:
-        return self._cache.last_map
-
-    @property
-    def shards(self) -> Mapping[KeyRange, ShardRecord]:
-        return self._cache.shards
-
-    @property
-    def members(self) -> Mapping[str, MemberRecord]:
-        return self._cache.members
-
-    @property
-    def synced(self) -> bool:
-        return self._cache.synced
-
-    @property
     def confirmed_at(self) -> float:
         """Now, while nothing is pending and nothing keeps news away: a store in memory is never silent."""
         if not (self._pending or self._faults.held or self._faults.unavailable):
             self._confirmed_at = self._clock()
         return self._confirmed_at
-
-    @property
-    def history_went_back(self) -> int:
-        return self._cache.history_went_back
 
     async def confirm(self) -> None:
         await self._faults.reach()
@@ -82,9 +56,6 @@ class LocalView:
             else:
                 self._cache.listed(kind, self._store.of(kind), at)
         self._confirmed_at = self._clock()
-
-    def changes(self) -> AsyncIterator[Change]:
-        return self._cache.changes()
 
     def noted(self, kind: Kind, name: str, record: Record) -> None:
         """A record as this client wrote it or read it live."""

@@ -119,3 +119,37 @@ class RecordCache:
             else:
                 self._shards, self.last_map = None, self.map or self.last_map
             self._changes.publish(Change(str(kind), name, self.synced))
+
+
+class CachedView:
+    """The reading side of a view over a cache; see `fleet.coordination.CoordinationView`."""
+
+    def __init__(self, *, members: bool) -> None:
+        self._cache = RecordCache(members=members)
+
+    @property
+    def map(self) -> StoredMap | None:
+        return self._cache.map
+
+    @property
+    def last_map(self) -> StoredMap | None:
+        return self._cache.last_map
+
+    @property
+    def shards(self) -> Mapping[KeyRange, ShardRecord]:
+        return self._cache.shards
+
+    @property
+    def members(self) -> Mapping[str, MemberRecord]:
+        return self._cache.members
+
+    @property
+    def synced(self) -> bool:
+        return self._cache.synced
+
+    @property
+    def history_went_back(self) -> int:
+        return self._cache.history_went_back
+
+    def changes(self) -> AsyncIterator[Change]:
+        return self._cache.changes()

@@ -24,10 +24,10 @@ from fleet.coordination import (
     StoredMap,
 )
 from fleet.membership import expel, fence, floors
+from fleet.refusal import check_map
 from fleet.reshard import activated, may_retire, rebuilt, retired
 from fleet.telemetry import Telemetry
 from shards.clock import Clock
-from shards.errors import ConfigError
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
 log = logging.getLogger(__name__)
@@ -59,19 +59,8 @@ class Registrar:
         self._telemetry = telemetry
 
     def check_identity(self, shard_map: ShardMap) -> None:
-        """Raises ConfigError when the map is of another fleet, or of another key (R7, R16)."""
-        if shard_map.identity != self.layout.identity:
-            raise ConfigError(
-                "controller",
-                f"fleet {self.layout.fleet} already runs other controllers (identity {shard_map.identity}, "
-                f"this one is {self.layout.identity}); give this one another `fleet:` name",
-            )
-        if shard_map.partition_key is not self.layout.partition_key:
-            raise ConfigError(
-                "shards.partitionBy",
-                f"fleet {self.layout.fleet} is partitioned by {shard_map.partition_key}, the config says "
-                f"{self.layout.partition_key}; the map is in force, and this version cannot change its key live",
-            )
+        """Raises Refused when the map is of another fleet, or of another key (R7, R16)."""
+        check_map(shard_map, identity=self.layout.identity, partition_key=self.layout.partition_key)
         if len(shard_map.boundaries) != self.layout.shard_count and not self._count_reported:
             self._count_reported = True
             log.warning(

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleet.confirmation import keep_confirmed
-from fleet.coordination import PROTOCOL_VERSION, Coordination, CoordinationView, Incarnation, MemberRecord
+from fleet.coordination import Coordination, CoordinationView, Incarnation, MemberRecord
 from fleet.handover import Phase, Seen
 from fleet.health import unready_reason
 from fleet.member import Member, Report
 from fleet.membership import highest_named_epoch
 from fleet.owned_shard import OwnedShard
 from fleet.range_runner import RangeRunner, RunnerContext
+from fleet.refusal import check_map
 from fleet.telemetry import Telemetry
 from shards.clock import Clock, boot_seconds
-from shards.errors import ConfigError
-from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
+from shards.keyrange import KeyRange, PartitionKey
 
 TICK_SECONDS = 0.25
 """Longest wait between two evaluations: retries and forced releases depend on time."""
@@ -52,10 +52,6 @@ class WorkerSettings:
     renew_seconds: float
     leave_seconds: float = 10.0
     drain_seconds: float = 5.0
-
-
-class Refused(ConfigError):
-    """This worker must not join the fleet that it found."""
 
 
 class Worker:
@@ -225,27 +221,8 @@ class Worker:
     def _check_map(self) -> None:
         """R7 and R16: a worker that cannot serve the map claims nothing. Raises Refused."""
         stored = self.view.last_map
-        if stored is None:
-            return
-        found = stored.map
-        if found.identity != self.settings.identity:
-            raise Refused(
-                "controller",
-                f"fleet {found.fleet} already runs other controllers (identity {found.identity}, this worker has "
-                f"{self.settings.identity}); give this one another `fleet:` name",
-            )
-        if found.partition_key is not self.settings.partition_key:
-            raise Refused(
-                "shards.partitionBy",
-                f"fleet {found.fleet} is partitioned by {found.partition_key}, this worker by "
-                f"{self.settings.partition_key}; the map is in force, and this version cannot change its key live",
-            )
-        if (found.protocol, found.hash_version) != (PROTOCOL_VERSION, HASH_VERSION):
-            raise Refused(
-                "",
-                f"fleet {found.fleet} speaks protocol {found.protocol} with hash {found.hash_version}, "
-                f"this worker {PROTOCOL_VERSION} with hash {HASH_VERSION}",
-            )
+        if stored is not None:
+            check_map(stored.map, identity=self.settings.identity, partition_key=self.settings.partition_key)
 
     def _outlived(self) -> bool:
         """R14: records of this member were deleted, and it began again below an epoch that others still remember.

@@ -8,7 +8,7 @@ import pytest
 from fleet import member, membership
 from fleet.coordination import CoordinationUnavailable, Holder, MemberRecord, Standby
 from fleet.object_names import Kind
-from fleet.worker import Refused
+from fleet.refusal import Refused
 from shards.keyrange import PartitionKey
 from shards.watermark import Watermark
 from tests.unit.fleet.ownership import FAST_PLANS, LEASE_SECONDS, RENEW_SECONDS, Fleet, running
