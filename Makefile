@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# Every command here starts Python several times; without cached bytecode each start compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(if $(shell command -v $(name)),$(name))))
 VENV := .venv
 BIN := $(VENV)/bin
