@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,17 +15,11 @@ from shards.kube import connect
 from shards.objects import Object, Resource
 from tests.embedded import EmbeddedServer
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
+from tests.integration.waiting import eventually
 
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
 CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
 LEASE_SECONDS = 4.0
-
-
-async def eventually(condition: Callable[[], bool], *, within_seconds: float, what: str) -> None:
-    deadline = time.monotonic() + within_seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {within_seconds:g} s: {what}"
-        await asyncio.sleep(0.05)
 
 
 def website(name: str) -> Object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +26,13 @@ from shards.useragent import UserAgent
 from tests.cluster import audit
 from tests.cluster.plane import GARBAGE_COLLECTION, ControlPlane
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
+from tests.integration.waiting import eventually
 
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
 CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
 OBJECTS = 2000
 TOUCHES_PER_SECOND = 40
 TAKEOVER_SECONDS = 2.0
-
-
-async def eventually(condition: Callable[[], bool], *, within_seconds: float, what: str) -> None:
-    """The condition is asked in a thread: changes must go on being made while it runs commands or reads logs."""
-    deadline = time.monotonic() + within_seconds
-    while not await asyncio.to_thread(condition):
-        assert time.monotonic() < deadline, f"not within {within_seconds:g} s: {what}"
-        await asyncio.sleep(0.05)
 
 
 class Site:
