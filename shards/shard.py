@@ -65,6 +65,11 @@ class Shard:
 
         Waits as long as it takes: the fleet gives a standby its deadline. `trouble` says what keeps it.
         """
+        self._open_views()
+        for view in self._views.values():
+            await view.informer.synced.wait()
+
+    def _open_views(self) -> None:
         if self._stopped:
             raise NotOwner(f"shard {self.range} was stopped")
         if not self._tasks:
@@ -72,8 +77,6 @@ class Shard:
                 asyncio.create_task(view.informer.run(), name=f"informer {view.name} {self.range.short}")
                 for view in self._views.values()
             ]
-        for view in self._views.values():
-            await view.informer.synced.wait()
 
     async def activate(self, tenure: Tenure, watermark: Watermark | None, *, previous_epoch: int) -> None:
         """The range was claimed: opens the handover gate, then starts the reconciles. Returns when they run.
@@ -83,12 +86,12 @@ class Shard:
         """
         began = self._runtime.clock()
         self._tenure = tenure
-        await self.prewarm()
         if self._runtime.settings.gate.enabled:
             digests = {name: view.source.digest for name, view in self._views.items()}
             gate = HandoverGate(watermark, previous_epoch, digests)
             how = await self._pass(gate, tenure)
             self._runtime.metrics.handover_seconds.labels(how).observe(self._runtime.clock() - began)
+        await self.prewarm()
         self._check(tenure)
         for engine in self._engines:
             engine.start(tenure)
@@ -168,7 +171,11 @@ class Shard:
     # -- the handover gate -------------------------------------------------------------------------------------------
 
     async def _pass(self, gate: HandoverGate, tenure: Tenure) -> str:
-        """Waits until the gate is open; what does not get there in time is listed. Returns by what it opened."""
+        """Waits until the gate is open; what does not get there in time is listed. Returns by what it opened.
+
+        Lists are asked for before the views are opened: where nobody stood by, the first list serves as the one that
+        must follow the claim.
+        """
         stores = {name: view.store for name, view in self._views.items()}
         patience = self._runtime.settings.gate.live_read_after_seconds
         until = self._runtime.clock() + patience
@@ -182,6 +189,7 @@ class Shard:
                     how = "list"
                     lists[name] = view.informer.relist()
                     lists[name].add_done_callback(lambda _: self._moved.set())
+            self._open_views()
             for name in [name for name, listing in lists.items() if listing.done()]:
                 listing = lists.pop(name)
                 if not listing.cancelled():
@@ -189,7 +197,9 @@ class Shard:
             if gate.open(stores):
                 return how
             now = self._runtime.clock()
-            if now >= until:
+            if not all(view.informer.synced.is_set() for view in self._views.values()):
+                until = now + patience
+            elif now >= until:
                 until = now + patience
                 log.warning("shard %s: %s", self.range.short, gate.reason(stores))
                 for name in gate.closed(stores).keys() - lists.keys():

@@ -201,3 +201,14 @@ async def test_nobody_overlaps_when_members_come_and_go_at_random() -> None:
         await settled(fleet, 30)
         view = fleet.members["a"].view
         assert all(record.status is ShardStatus.ACTIVE for record in view.shards.values())
+
+
+async def test_a_claim_that_nobody_stood_by_for_costs_one_list_per_resource() -> None:
+    async with running(SmallFleet(status_writer, shards=4), "a") as fleet:
+        assert fleet.server.recorder is not None
+        lists = [
+            entry
+            for entry in fleet.server.recorder.entries
+            if entry.verb == "list" and entry.resource == str(WEBSITES) and "r=informer" in entry.user_agent
+        ]
+        assert len(lists) == 4
