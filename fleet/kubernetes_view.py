@@ -50,7 +50,11 @@ class KubernetesView(CachedView):
         return next((link.trouble for link in self._links if link.trouble), "")
 
     async def confirm(self) -> None:
-        await asyncio.gather(*(link.confirm() for link in self._links))
+        outcomes = await asyncio.gather(*(link.confirm() for link in self._links), return_exceptions=True)
+        # All of them are over before one is told: no list is left behind to run into the next confirmation, or a close.
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
 
     def noted(self, kind: Kind, name: str, record: Record) -> None:
         """A record as this process wrote it or read it live."""
@@ -77,6 +81,7 @@ class _Link:
         self._clock = clock
         self._mismatches: dict[str, ProtocolMismatch] = {}
         self._regressions = 0
+        self._restarts = 0
         self._relisting: asyncio.Future[str] | None = None
         self._heard = self._live = _NEVER
         # The whole key space under the key that every object has: no object of the scope is left out.
@@ -101,25 +106,29 @@ class _Link:
 
     @property
     def confirmed_at(self) -> float:
-        """Bytes count only while the watch is up: a server may answer lists and refuse watches."""
-        informer = self._informer
-        if informer.synced.is_set() and not informer.trouble and self._relisting is None:
-            self._heard = informer.last_heard
+        """What the informer holds counts, and what it was confirmed with; not that a server accepts a watch."""
+        if self._relisting is None:
+            self._heard = self._informer.current_at
         return _NEVER if self._mismatches else max(self._heard, self._live)
 
     async def confirm(self) -> None:
         """One live list. Raises CoordinationUnavailable, ProtocolMismatch."""
-        began, before = self._clock(), self._cache.complete(self.kind)
+        began, before, restarts = self._clock(), self._cache.complete(self.kind), self._restarts
         found, version = await self._api.list_records(self.kind)
         now = self._cache.complete(self.kind)
-        if before and not at_least(version, before) and not at_least(version, now):
+        if before and restarts == self._restarts and not at_least(version, before) and not at_least(version, now):
             self._went_back(found, version)
         else:
+            # After a restart meanwhile, `before` was of the other history: only what the cache holds now compares.
             self._cache.listed(self.kind, found, version)
+        if self._relisting is not None or at_least(version, self._informer.store.resource_version or version):
+            # The list had no such record, and the watch does not know better.
+            self._mismatches.clear()
         self._live = max(self._live, began)
 
     def _went_back(self, found: Mapping[str, Record], version: str) -> None:
         log.warning("%s records: resource versions went back to %s", self.kind, version)
+        self._restarts += 1
         self._cache.restarted(self.kind, found, version)
         self._relisting = self._informer.relist()
         self._relisting.add_done_callback(self._relisted)
@@ -143,11 +152,13 @@ class _Link:
             return
         if store.regressions != self._regressions:
             self._regressions = store.regressions
+            self._restarts += 1
             self._cache.restarted(self.kind, self._everything(), store.resource_version)
         elif self._informer.synced.is_set():
             self._cache.progressed(self.kind, store.resource_version, lambda name: self._object(name) in store)
 
     def _everything(self) -> dict[str, Record]:
+        self._mismatches.clear()
         records = ((meta.name, self._record(meta.name)) for meta in self._informer.store.metas())
         return {name: record for name, record in records if record is not None}
 

@@ -100,7 +100,8 @@ def lease_object(
     """
     spec: Object = {
         "holderIdentity": holder,
-        "leaseTransitions": epoch,
+        # The field holds 32 bits; its copy below holds any epoch that a hand may have written.
+        "leaseTransitions": min(epoch, _MAX_INT32),
         "acquireTime": times.acquired,
         "renewTime": times.renewed,
     }

@@ -159,7 +159,7 @@ def _member_holder(lease: Lease, epoch: int | None) -> Incarnation | None:
 def _loads(text: str) -> Mapping[str, ShardLoad]:
     try:
         return msgspec.json.decode(text, type=dict[str, ShardLoad]) if text else {}
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return {}
 
 
@@ -240,7 +240,7 @@ def _watermark(text: str) -> Watermark | None:
             for version in (mark.resource_version, *(unseen.resource_version for unseen in mark.unseen)):
                 if version:
                     version_key(version)
-    except ValueError:  # msgspec's errors are ValueErrors too
+    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors too
         return None
     return stored.watermark if stored.protocol == PROTOCOL_VERSION else None
 
@@ -257,7 +257,7 @@ def _standby_text(standby: Standby | None) -> str:
 def _standby(text: str) -> Standby | None:
     try:
         stored = msgspec.json.decode(text, type=_StoredStandby)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     holder = Holder.parse(stored.holder)
     return Standby(holder, stored.epoch) if holder else None

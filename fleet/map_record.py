@@ -54,7 +54,7 @@ def stored_map(obj: Object, fleet: str) -> StoredMap:
             )
         found = _map(msgspec.json.decode(text, type=_MapBody))
         _check_map(found, fleet)
-    except ValueError as error:  # of msgspec, KeyRange and _check_map
+    except (ValueError, RecursionError) as error:  # of msgspec, KeyRange and _check_map; brackets a thousand deep
         raise MapUnreadable(f"the map of fleet {fleet!r} cannot be read: {error}", version) from error
     return StoredMap(found, version)
 

@@ -80,7 +80,7 @@ def error_from(status: int, body: bytes, retry_after: str | None = None) -> ApiE
     details = parsed.details or _StatusDetails()
     cause = details.causes[0].reason if details.causes else ""
     seconds = details.retry_after_seconds
-    if seconds is None and retry_after and retry_after.isdigit():
+    if seconds is None and retry_after and retry_after.isascii() and retry_after.isdigit():
         seconds = float(retry_after)
     return api_error(status, parsed.reason, parsed.message, cause=cause, retry_after_seconds=seconds)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from shards.clock import Clock
-from shards.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -53,16 +52,22 @@ class Credentials:
             self._start()
         return self._header
 
-    async def replaced(self, refused: str) -> bool:
-        """Whether there is another header than the one that the server refused. All callers share one renewal."""
-        if self._header == refused and self._clock() >= self._loaded_at + RELOAD_SECONDS:
-            await asyncio.shield(self._start())
+    async def replaced(self, refused: str, within_seconds: float) -> bool:
+        """Whether there is another header than the one that the server refused. All callers share one renewal.
+
+        within_seconds: how long to wait for it. A plugin that hangs must not hold a request beyond its own timeout.
+        """
+        if self._header == refused and (self._renewing() or self._clock() >= self._loaded_at + RELOAD_SECONDS):
+            await asyncio.wait((self._start(),), timeout=within_seconds)
         return self._header != refused
 
     async def close(self) -> None:
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.wait((self._renewal,))
+
+    def _renewing(self) -> bool:
+        return self._renewal is not None and not self._renewal.done()
 
     def _start(self) -> asyncio.Task[None]:
         if self._renewal is None or self._renewal.done():
@@ -73,7 +78,7 @@ class Credentials:
         self._loaded_at = self._clock()
         try:
             access = await asyncio.to_thread(self._load)
-        except ConfigError as error:
+        except Exception as error:  # it reads files and runs plugins of others; the old credential serves meanwhile
             log.warning("credentials were not renewed: %s", error)
             self._stale_at = self._clock() + RETRY_SECONDS
             return

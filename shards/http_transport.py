@@ -110,12 +110,21 @@ class KubeTransport(Transport):
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
-        """As in Transport. A write is sent at most once; a read may be sent again on a second connection."""
+        """As in Transport. A write is sent at most once; a read may be sent again on a second connection.
+
+        Given up at `not_after` at the latest: no answer that comes after the deadline counts.
+        """
         give_up_at = self._clock() + timeout_seconds
+        if not_after is not None:
+            if self._clock() >= not_after:
+                raise NotOwner("the deadline has passed; the request was not sent")
+            # What is on the wire past the deadline is reset (R2), whatever timeout the caller thought of.
+            give_up_at = min(give_up_at, not_after)
         url = self._url(path, query)
         headers = {"Content-Type": content_type} if body is not None else {}
         refusals = 0
         while True:
+            self._check_open()
             authorization = self._credentials.header()
             attempt = Attempt(self._clock, not_after, repeatable=method == "GET")
             seconds = max(give_up_at - self._clock(), 0.001)
@@ -125,7 +134,7 @@ class KubeTransport(Transport):
                 )
             except Unauthorized:
                 refusals += 1
-                if refusals > 1 or not await self._credentials.replaced(authorization):
+                if refusals > 1 or not await self._credentials.replaced(authorization, give_up_at - self._clock()):
                     raise
 
     @asynccontextmanager
@@ -137,6 +146,7 @@ class KubeTransport(Transport):
         timeout = _timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         refusals = 0
         while True:
+            self._check_open()
             authorization = self._credentials.header()
             attempt = Attempt(self._clock)
             try:
@@ -144,13 +154,17 @@ class KubeTransport(Transport):
                 break
             except Unauthorized:
                 refusals += 1
-                if refusals > 1 or not await self._credentials.replaced(authorization):
+                if refusals > 1 or not await self._credentials.replaced(authorization, idle_seconds):
                     raise
         try:
             yield _Chunks(response, lambda error: self._translated(error, attempt))
         finally:
+            # One that has ended has given its connection back: another watch may have it by now.
             response.close()
-            attempt.reset()
+
+    def _check_open(self) -> None:
+        if self._requests.closed:
+            raise Unreachable("the transport is closed", maybe_applied=False)
 
     async def close(self) -> None:
         await self._credentials.close()
@@ -167,6 +181,7 @@ class KubeTransport(Transport):
         seconds: float,
     ) -> bytes:
         token = current_attempt.set(attempt)
+        response: aiohttp.ClientResponse | None = None
         complete = False
         try:
             response = await self._requests.request(
@@ -178,7 +193,8 @@ class KubeTransport(Transport):
             raise self._translated(error, attempt) from error
         finally:
             current_attempt.reset(token)
-            if not complete:
+            # An answer that is whole has given its connection back, and another request may have it by now.
+            if not complete and (response is None or response.connection is not None):
                 attempt.reset()
         if response.status >= 300:
             raise error_from(response.status, answer, response.headers.get("Retry-After"))
@@ -204,7 +220,7 @@ class KubeTransport(Transport):
                 attempt.reset()
 
     def _translated(self, error: Exception, attempt: Attempt) -> ShardError:
-        if attempt.late:
+        if attempt.late or (not attempt.sent and attempt.remaining() <= 0):
             return NotOwner("the deadline has passed; the request was not sent")
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             detail = getattr(error.certificate_error, "verify_message", "") or error.certificate_error

@@ -40,6 +40,9 @@ class Informer:
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
     trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
     last_heard: boot-clock reading at the last byte from the server; 0.0 before the first.
+    current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
+    is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
+    watch, or sends a page, says nothing about what the store does not hold yet.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Informer:
         self.synced = asyncio.Event()
         self.trouble = ""
         self.last_heard = 0.0
+        self.current_at = float("-inf")
         self._transport = transport
         self._path = source.resource.path(namespace)
         self._handler = handler
@@ -72,7 +76,9 @@ class Informer:
         self._asked: list[asyncio.Future[str]] = []
         self._riding: list[asyncio.Future[str]] = []
         self._step: asyncio.Task[None] | None = None
+        self._stopped = False
         self._interruptible = False
+        self._list_began_at = 0.0
         self._answered_at: float | None = None
         self._slice_end = 0.0
         self._slice_events = 0
@@ -84,9 +90,13 @@ class Informer:
     def relist(self) -> asyncio.Future[str]:
         """Resolves with the resourceVersion of a consistent list that began after this call, once it is in the store.
 
-        The changes that it brought have been handed over by then. Cancelled when the informer is stopped.
+        The changes that it brought have been handed over by then. Cancelled when the informer is stopped,
+        and after.
         """
         asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if self._stopped:
+            asked.cancel()
+            return asked
         self._asked.append(asked)
         if self._interruptible and self._step is not None:
             self._machine.list_again()
@@ -105,6 +115,7 @@ class Informer:
                 self._step = asyncio.create_task(self._run_step(request, delay))
                 await asyncio.wait((self._step,))
         finally:
+            self._stopped = True
             for future in (*self._asked, *self._riding):
                 future.cancel()
             if self._step is not None:
@@ -135,6 +146,8 @@ class Informer:
             Exception
         ) as error:  # an informer that ends leaves its shard blind: whatever a transport raises is healed
             log.exception("informer of %s", self.source.resource)
+            # It may have come between the machine's step and the store's: only a list makes them agree for certain.
+            self._machine.distrust()
             self._failed(Unreachable(f"{type(error).__name__}: {error}"))
         finally:
             self._interruptible = False
@@ -172,6 +185,7 @@ class Informer:
             self._riding += self._asked
             self._asked = []
             self._gathered = self._writer.begin()
+            self._list_began_at = self._clock()
         page = decode_page(await self._get(request.query))
         for raw in page.items:
             item = decode_item(raw, page.prefix)
@@ -197,6 +211,7 @@ class Informer:
             if self._slice_is_over():
                 await self._next_slice()
         self.synced.set()
+        self.current_at = max(self.current_at, self._list_began_at)
         riding, self._riding = self._riding, []
         for future in riding:
             if not future.done():
@@ -226,6 +241,8 @@ class Informer:
                 if self._slice_is_over():
                     self._progressed()
                     await self._next_slice()
+            if lines:
+                self.current_at = self.last_heard
         finally:
             if lines:
                 self._progressed()

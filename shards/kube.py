@@ -78,9 +78,9 @@ def _in_cluster() -> Access:
     try:
         load(client_configuration=configuration)
         namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
-    except (ConfigException, OSError) as error:
+        return _access(configuration, namespace, TOKEN_SECONDS)
+    except (ConfigException, OSError, ValueError) as error:  # ValueError: bytes that are no text; SSL's are OSErrors
         raise ConfigError("", f"the pod's service account cannot be used: {error}") from error
-    return _access(configuration, namespace, TOKEN_SECONDS)
 
 
 def _from_kubeconfig(paths: str, context: str | None) -> Access:

@@ -126,7 +126,7 @@ class _Item(msgspec.Struct):
 
 
 class _Items(msgspec.Struct):
-    items: list[_Item]
+    items: list[_Item] | None = None
 
 
 _ALMOST_NOTHING = KeyRange(0, 0)

@@ -25,6 +25,10 @@ WATCH_SECONDS = (300, 600)
 HEALTHY_SECONDS = 1.0
 """A watch that ends sooner counts as failed: a server that closes at once must not be asked in a loop."""
 
+ASKED_SECONDS = 60.0
+"""Longest wait that a server may ask for: API servers ask for 30 s at most, and what a proxy says may be anything.
+One that asks for less than the first backoff gets the backoff: "at once" would be a loop."""
+
 BLIND_SECONDS = 5.0
 """Longest wait before a list that follows a lost history: until then the view shows nothing new."""
 BACKOFF_SECONDS = (0.8, 30.0)
@@ -40,7 +44,7 @@ _BUSY = frozenset({401, 403, 429, 502, 503, 504})
 """Answers that say nothing about the resume version: the same watch is right once they end."""
 
 _PATIENCE = 3
-"""Other failures of a watch in a row after which its resume version is given up."""
+"""Other failures in a row after which a watch's resume version, or a list's continue token, is given up."""
 
 
 class ListPage(NamedTuple):
@@ -111,9 +115,14 @@ class WatchMachine:
         self._continue = ""
         self._delay = 0.0
 
+    def distrust(self) -> None:
+        """The view may be wrong, for a reason of this process: it counts as lost, and the next request is a list."""
+        self._lost()
+
     def page(self, page: Page) -> bool:
         """A page came. True: the list is complete, at `version`."""
         self._delay = 0.0
+        self._refusals = 0
         self._continue = page.next
         if page.next:
             return False
@@ -159,8 +168,9 @@ class WatchMachine:
             self._failures = self._refusals = 0
         first = not self._failures
         self._back_off()
-        if isinstance(error, ApiError) and error.retry_after_seconds is not None:
-            self._delay = error.retry_after_seconds + self._rng.uniform(0, SPREAD_SECONDS)
+        asked = error.retry_after_seconds if isinstance(error, ApiError) else None
+        if asked is not None and asked >= BACKOFF_SECONDS[0]:
+            self._delay = min(asked, ASKED_SECONDS) + self._rng.uniform(0, SPREAD_SECONDS)
         elif lasted >= HEALTHY_SECONDS:
             self._delay = self._rng.uniform(0, SPREAD_SECONDS)
         if self._mode is _Mode.LIST:
@@ -172,13 +182,20 @@ class WatchMachine:
             self._mode = _Mode.CHECK
 
     def _list_failed(self, error: ShardError) -> None:
-        if not self._continue:
+        if not self._continue or isinstance(error, Unreachable):
             return
+        status = error.status if isinstance(error, ApiError) else 0
         # A token that expired, and one that the server cannot read any more. The server's offer to go on with an
         # inconsistent rest is not taken: deletes would be derived from a mixed list.
-        if isinstance(error, Expired | MalformedStream) or (isinstance(error, ApiError) and error.status == 400):
+        if isinstance(error, Expired | MalformedStream) or status == 400:
             self._continue = ""
             self._expired_lists += 1
+        elif status not in _BUSY:
+            # It may be the token's fault too: a server that was restored cannot serve a revision that is to come.
+            self._refusals += 1
+            if self._refusals >= _PATIENCE:
+                self._continue = ""
+                self._refusals = 0
 
     def _history_lost(self, error: ShardError) -> bool:
         if isinstance(error, Expired | NotFound) or _too_large(error):

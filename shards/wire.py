@@ -136,9 +136,9 @@ def decode_item(raw: msgspec.Raw, prefix: bytes) -> Item:
     """
     try:
         found = _decode_object(raw)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise MalformedStream(f"not an object: {error}") from error
-    comparable(found.metadata.resource_version)
+    _identified(found.metadata)
     if found.kind or not prefix:
         return Item(found.metadata, raw)
     return Item(found.metadata, prefix + bytes(raw).lstrip()[1:])
@@ -153,10 +153,20 @@ def decode_event(line: bytes) -> Event:
             return Event(EventType.ERROR, Meta(), raw, error_from(_decode_code(raw).code, bytes(raw)))
         meta = _decode_object(raw).metadata
         kind = EventType(envelope.type)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise MalformedStream(f"not an event: {error}") from error
-    comparable(meta.resource_version)
+    if kind is EventType.BOOKMARK:
+        comparable(meta.resource_version)
+    else:
+        _identified(meta)
     return Event(kind, meta, raw)
+
+
+def _identified(meta: Meta) -> None:
+    """Raises MalformedStream for an object that a view cannot tell from another: some aggregated APIs have no UIDs."""
+    comparable(meta.resource_version)
+    if not meta.uid:
+        raise MalformedStream(f"object {meta.name!r} has no UID")
 
 
 def comparable(version: str) -> str:

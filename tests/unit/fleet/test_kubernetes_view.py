@@ -112,7 +112,7 @@ async def test_bookmarks_confirm_a_quiet_view() -> None:
 
 @pytest.mark.looptime
 async def test_a_server_that_cannot_be_reached_confirms_nothing() -> None:
-    api_server = server()
+    api_server = server(bookmark_seconds=10.0)
     coordination = client(api_server)
     held = await coordination.write_shard(shard(LOW), "")
     async with following(coordination) as view:
@@ -288,6 +288,112 @@ async def test_a_record_of_another_protocol_confirms_nothing_until_it_is_gone() 
         await asyncio.sleep(1)
         assert view.trouble == ""
         assert view.confirmed_at > float("-inf")
+
+
+@pytest.mark.looptime
+async def test_a_watch_that_is_accepted_and_says_nothing_confirms_nothing() -> None:
+    api_server = server()
+    coordination, other = client(api_server), client(api_server, "fleet/0 m=other")
+    async with following(coordination) as view:
+        confirmed_at = view.confirmed_at
+        await asyncio.sleep(5)
+        api_server.close()
+        hold = api_server.faults.delay_watch(lambda agent, resource: "reader" in agent)
+        new = await other.write_shard(shard(LOW), "")
+        await asyncio.sleep(20)
+        assert view.trouble == ""
+        assert view.shards == {}
+        assert view.confirmed_at == confirmed_at
+        hold.release()
+        await until(view, lambda: view.shards == {LOW: new})
+
+
+@pytest.mark.looptime
+async def test_a_record_of_another_protocol_that_a_restore_took_away_is_forgotten() -> None:
+    old, restored = server(), server()
+    transport = Switching(old)
+    coordination = client(old, transport=transport)
+    for name in map(str, range(30)):
+        await coordination.write_member(member(f"web-0-{name}"), "")
+    async with following(coordination) as view:
+        await coordination.write_shard(shard(LOW), "")
+        path = f"{PATH}/{coordination.names.shard(LOW, PartitionKey.UID)}"
+        patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": "2"}}})
+        await InProcessTransport(old).request("PATCH", path, body=patch, content_type="application/merge-patch+json")
+        await until(view, lambda: view.confirmed_at == float("-inf"))
+        transport.server = restored
+        await view.confirm()
+        await asyncio.sleep(5)
+        assert view.shards == {}
+        assert view.trouble == ""
+        assert view.confirmed_at > float("-inf")
+
+
+@pytest.mark.looptime
+async def test_a_confirmation_shows_that_a_record_of_another_protocol_is_gone_before_the_watch_does() -> None:
+    api_server = server()
+    coordination = client(api_server)
+    async with following(coordination) as view:
+        record = await coordination.write_shard(shard(LOW), "")
+        path = f"{PATH}/{coordination.names.shard(LOW, PartitionKey.UID)}"
+        transport = InProcessTransport(api_server)
+        for protocol in ("2", "1"):
+            patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": protocol}}})
+            await transport.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
+            if protocol == "2":
+                await until(view, lambda: view.confirmed_at == float("-inf"))
+                hold = api_server.faults.delay_watch(lambda agent, resource: "reader" in agent)
+        await view.confirm()
+        assert view.confirmed_at == asyncio.get_running_loop().time()
+        assert view.shards[LOW].epoch == record.epoch
+        hold.release()
+
+
+@pytest.mark.looptime
+async def test_an_answer_of_before_a_later_one_found_the_restore_takes_nothing_back() -> None:
+    old, restored = server(), server()
+    transport = Switching(old)
+    coordination = client(old, transport=transport)
+    for name in map(str, range(30)):
+        await coordination.write_member(member(f"web-0-{name}"), "")
+    kept = await client(restored).write_shard(shard(HIGH), "")
+    async with following(coordination) as view:
+        transport.server = restored
+        transport.late = [5.0]
+        late = asyncio.create_task(view.confirm())
+        await asyncio.sleep(1)
+        await view.confirm()
+        assert view.history_went_back == 2
+        mine = await coordination.write_shard(replace(kept, epoch=6), kept.version)
+        await late
+        assert view.shards == {HIGH: mine}
+        assert view.history_went_back == 2
+
+
+@pytest.mark.looptime
+async def test_a_confirmation_that_fails_leaves_no_list_behind() -> None:
+    api_server = server()
+    transport = Switching(api_server)
+    coordination = client(api_server, transport=transport)
+    async with following(coordination) as view:
+        transport.late = [5.0]
+        api_server.faults.lose_ack(lambda request: "configmaps" in request.path, times=-1)
+        with pytest.raises(CoordinationUnavailable):
+            await view.confirm()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.looptime
+async def test_a_view_that_is_closed_during_a_confirmation_ends_both() -> None:
+    api_server = server()
+    transport = Switching(api_server)
+    coordination = client(api_server, transport=transport)
+    async with following(coordination) as view:
+        transport.late = [5.0]
+        confirming = asyncio.create_task(view.confirm())
+        await asyncio.sleep(1)
+    await confirming
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @pytest.mark.looptime

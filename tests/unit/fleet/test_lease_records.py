@@ -378,3 +378,28 @@ def test_a_resignation_may_carry_no_seconds_at_all() -> None:
 
 def test_whole_range_is_spelled_with_sixteen_digits_each() -> None:
     assert shard_lease(shard())["metadata"]["name"] == f"web-shard-uidv1-{WHOLE}"
+
+
+DEEP = '{"x":' + "[" * 50_000
+"""More brackets than a decoder follows."""
+
+
+@pytest.mark.parametrize("name", ["loads", "watermark", "standby"])
+def test_an_annotation_of_brackets_costs_no_more_than_its_content(name: str) -> None:
+    written = member_lease(member()) if name == "loads" else shard_lease(shard(WHOLE))
+    written["metadata"]["annotations"][f"shardfleet.dev/{name}"] = {
+        "loads": '{"r":' + DEEP,
+        "watermark": DEEP,
+        "standby": DEEP,
+    }[name]
+    found = member_record_from_lease(written) if name == "loads" else shard_record_from_lease(written)
+    assert found is not None
+    assert not getattr(found, name)
+
+
+def test_an_epoch_that_a_hand_raised_beyond_the_field_still_counts_and_can_be_written() -> None:
+    written = member_lease(replace(member(), epoch=2**40))
+    assert written["spec"]["leaseTransitions"] == 2**31 - 1
+    found = member_record_from_lease(written)
+    assert found is not None
+    assert found.epoch == 2**40

@@ -89,3 +89,10 @@ def test_a_field_that_a_later_version_added_is_no_hindrance() -> None:
 def test_a_map_that_could_not_be_read_back_is_not_written(broken: ShardMap) -> None:
     with pytest.raises(ValueError):
         configmap_from_map(NAMES, broken, replaces="")
+
+
+def test_a_map_of_brackets_is_unreadable() -> None:
+    obj = written(shard_map())
+    obj["data"]["map.json"] = '{"x":' + "[" * 50_000
+    with pytest.raises(MapUnreadable):
+        stored_map(obj, FLEET)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import threading
 from pathlib import Path
 
 import pytest
 
+from shards.credentials import Access, Credentials
 from shards.errors import (
     ConfigError,
     Unauthorized,
 )
-from shards.kube import connect
+from shards.kube import KubeTransport, connect
 from tests.unit.shards.http_server import STREAM, Clock, Server, answer, kubeconfig
 
 
@@ -98,3 +101,72 @@ class TestCredentials:
         path = kubeconfig(tmp_path / "config", "http://127.0.0.1:9", user={"exec": plugin})
         with pytest.raises(ConfigError, match="exec plugin"):
             await connect(kubeconfig=path)
+
+
+def access(authorization: str, url: str = "http://127.0.0.1:9") -> Access:
+    return Access(url, "default", authorization, math.inf, None, None, None)
+
+
+class Loader:
+    """A configuration that takes as long to read as the test wants, in its thread."""
+
+    def __init__(self, *outcomes: Access | Exception) -> None:
+        self.outcomes = list(outcomes)
+        self.may_end = threading.Event()
+        self.began = 0
+
+    def __call__(self) -> Access:
+        self.began += 1
+        assert self.may_end.wait(10)
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+class TestRenewal:
+    async def test_a_refusal_during_a_renewal_waits_for_it(self) -> None:
+        clock = Clock()
+        load = Loader(access("new"))
+        credentials = Credentials(access("old"), load, clock)
+        clock.now += 2
+        first = asyncio.create_task(credentials.replaced("old", 10))
+        while not load.began:
+            await asyncio.sleep(0)
+        second = asyncio.create_task(credentials.replaced("old", 10))
+        await asyncio.sleep(0)
+        load.may_end.set()
+        assert all(await asyncio.gather(first, second))
+        assert load.began == 1
+        await credentials.close()
+
+    async def test_one_that_fails_in_any_way_leaves_the_old_credential_and_is_not_repeated_at_once(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        clock = Clock()
+        load = Loader(OSError("no such file"), access("new"))
+        load.may_end.set()
+        credentials = Credentials(access("old")._replace(fresh_seconds=60), load, clock)
+        clock.now += 61
+        assert not await credentials.replaced("old", 10)
+        assert "no such file" in caplog.text
+        for _ in range(5):
+            assert credentials.header() == "old"
+            await asyncio.sleep(0)
+        assert load.began == 1
+        clock.now += 11
+        assert await credentials.replaced("old", 10)
+        await credentials.close()
+
+    async def test_one_that_hangs_does_not_hold_a_request_beyond_its_timeout(self) -> None:
+        clock = Clock()
+        async with Server().running() as server:
+            server.answers = lambda _: answer(401)
+            load = Loader(access("new"))
+            transport = KubeTransport(access("old", f"http://127.0.0.1:{server.port}"), load, clock)
+            clock.now += 2
+            async with asyncio.timeout(5):
+                with pytest.raises(Unauthorized):
+                    await transport.request("GET", "/api", timeout_seconds=0.05)
+            load.may_end.set()
+            await transport.close()

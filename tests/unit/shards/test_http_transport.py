@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +102,12 @@ class TestRequests:
         assert type(caught.value) is kind
         assert (caught.value.status, caught.value.reason, caught.value.retry_after_seconds) == (status, reason, 3.0)
 
+    async def test_a_pause_that_is_no_number_is_none(self, rig: Rig) -> None:
+        rig.server.answers = lambda _: answer(429, b"slow down", **{"Retry-After": "\u00b2"})
+        with pytest.raises(TooManyRequests) as caught:
+            await rig.transport.request("GET", "/api")
+        assert caught.value.retry_after_seconds is None
+
     async def test_a_proxys_page_becomes_an_error_too(self, rig: Rig) -> None:
         rig.server.answers = lambda _: answer(502, b"<html>bad gateway</html>")
         with pytest.raises(ApiError, match="bad gateway"):
@@ -133,6 +139,15 @@ class TestUnreachable:
                 await transport.request("PUT", "/api", body=b"{}")
             assert not caught.value.maybe_applied
             await transport.close()
+
+    async def test_a_transport_that_was_closed_sends_nothing(self, rig: Rig) -> None:
+        await rig.transport.close()
+        with pytest.raises(Unreachable, match="closed") as caught:
+            await rig.transport.request("PUT", "/api", body=b"{}")
+        assert not caught.value.maybe_applied
+        with pytest.raises(Unreachable, match="closed"):
+            await read_all(rig.transport)
+        assert rig.server.requests == []
 
     async def test_a_write_that_gets_no_answer_in_time_may_have_been_applied(self, rig: Rig) -> None:
         rig.server.answers = lambda _: None
@@ -208,7 +223,7 @@ class TestUnreachable:
 
 class TestDeadline:
     @asynccontextmanager
-    async def rig(self, tmp_path: Path) -> AsyncIterator[tuple[Rig, Clock]]:
+    async def late_rig(self, tmp_path: Path) -> AsyncIterator[tuple[Rig, Clock]]:
         clock = Clock()
         async with Server().running() as server:
             path = kubeconfig(tmp_path / "config", f"http://127.0.0.1:{server.port}")
@@ -217,7 +232,7 @@ class TestDeadline:
             await transport.close()
 
     async def test_nothing_is_sent_after_it(self, tmp_path: Path) -> None:
-        async with self.rig(tmp_path) as (rig, clock):
+        async with self.late_rig(tmp_path) as (rig, clock):
             with pytest.raises(NotOwner):
                 await rig.transport.request("PUT", "/api", body=b"{}", not_after=clock.now)
             assert rig.server.requests == []
@@ -230,7 +245,7 @@ class TestDeadline:
         return clock.readings - before
 
     async def test_it_is_looked_at_with_the_connection_in_hand(self, tmp_path: Path) -> None:
-        async with self.rig(tmp_path) as (rig, clock):
+        async with self.late_rig(tmp_path) as (rig, clock):
             clock.late_at = clock.readings + 2 * await self.readings(rig, clock) - 1
             with pytest.raises(NotOwner):
                 await rig.transport.request("PUT", "/api", body=b"{}", not_after=clock.now + 1)
@@ -239,17 +254,36 @@ class TestDeadline:
             assert rig.server.connections == 1, "a connection on which nothing was sent serves the next request"
 
     async def test_it_is_looked_at_again_before_a_body_is_written(self, tmp_path: Path) -> None:
-        async with self.rig(tmp_path) as (rig, clock):
+        async with self.late_rig(tmp_path) as (rig, clock):
             clock.late_at = clock.readings + 2 * await self.readings(rig, clock)
             with pytest.raises(NotOwner):
                 await rig.transport.request("PUT", "/api", body=b"{}", not_after=clock.now + 1)
             assert await rig.server.ends.get() == "reset"
             assert rig.server.requests == []
 
+    async def test_an_answer_is_not_waited_for_beyond_it(self, rig: Rig) -> None:
+        rig.server.answers = lambda _: None
+        async with asyncio.timeout(5):
+            with pytest.raises(Unreachable) as caught:
+                await rig.transport.request("PUT", "/api", body=b"{}", not_after=boot_seconds() + 0.1)
+        assert caught.value.maybe_applied
+        assert await rig.server.ends.get() == "reset"
+
+    async def test_one_that_passes_while_the_connection_is_made_is_told_as_such(self, tmp_path: Path) -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            # Accepted by the kernel, and no TLS handshake ever comes.
+            path = kubeconfig(tmp_path / "config", f"https://127.0.0.1:{listener.getsockname()[1]}")
+            transport = await connect(kubeconfig=path)
+            with pytest.raises(NotOwner):
+                await transport.request("PUT", "/api", body=b"{}", not_after=boot_seconds() + 0.05)
+            await transport.close()
+
     async def test_a_request_in_time_is_sent_and_the_connection_of_a_late_one_serves_the_next(
         self, tmp_path: Path
     ) -> None:
-        async with self.rig(tmp_path) as (rig, clock):
+        async with self.late_rig(tmp_path) as (rig, clock):
             await rig.transport.request("PUT", "/api", body=b"{}", not_after=clock.now + 1)
             with pytest.raises(NotOwner):
                 await rig.transport.request("PUT", "/api", body=b"{}", not_after=clock.now - 1)
@@ -328,6 +362,19 @@ class TestStreams:
         async with rig.transport.stream("/api") as chunks:
             await anext(chunks)
         assert await rig.server.ends.get() == "reset"
+
+    async def test_one_that_has_ended_leaves_its_connection_to_the_next(self, rig: Rig) -> None:
+        rig.server.answers = lambda request: (
+            STREAM + chunk(b"a\n") + b"0\r\n\r\n" if request.target == "/first" else STREAM + chunk(b"b\n")
+        )
+        async with AsyncExitStack() as second_stack:
+            async with rig.transport.stream("/first") as first:
+                assert await anext(first) == b"a\n"
+                second = await second_stack.enter_async_context(rig.transport.stream("/second"))
+                assert await anext(second) == b"b\n"
+            assert rig.server.connections == 1
+            rig.server.writers[-1].write(chunk(b"c\n"))
+            assert await anext(second) == b"c\n"
 
     async def test_any_number_of_watches_leaves_room_for_requests(self, rig: Rig) -> None:
         rig.server.answers = lambda request: STREAM if "watch" in request.target else answer()

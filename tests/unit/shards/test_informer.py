@@ -23,7 +23,7 @@ from shards.metrics import ShardMetrics
 from shards.objects import ObjectName, Resource
 from shards.settings import ScopeSettings
 from shards.source import FilterMode, Source
-from shards.store import Change
+from shards.store import Change, Replacement
 
 pytestmark = pytest.mark.looptime
 
@@ -700,3 +700,97 @@ class TestStopping:
             assert rig.informer.synced.is_set()
 
         await rig.run(script)
+
+    async def test_a_list_that_is_asked_for_afterwards_is_cancelled_at_once(self, rig: Rig) -> None:
+        rig.server.lists.append(listing(100))
+
+        async def script() -> None:
+            await synced(rig)
+
+        await rig.run(script)
+        assert rig.informer.relist().cancelled()
+
+
+class TestCurrent:
+    """`current_at`: when the store was last known to hold everything."""
+
+    async def test_a_list_counts_from_its_beginning_and_when_it_is_in_the_store(self, rig: Rig) -> None:
+        first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        second: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        rig.server.lists += [first, second]
+
+        async def script() -> None:
+            await rig.until(lambda: rig.server.kinds() == ["list"])
+            await asyncio.sleep(3)
+            first.set_result(listing(100, following="t1"))
+            await asyncio.sleep(4)
+            assert rig.informer.current_at == float("-inf")
+            assert rig.informer.last_heard > 0
+            second.set_result(listing(100))
+            await synced(rig)
+            assert rig.informer.current_at == pytest.approx(rig.server.times("list")[0], abs=0.1)
+
+        await rig.run(script)
+
+    async def test_a_page_of_a_new_list_and_an_accepted_watch_do_not_count(self, rig: Rig) -> None:
+        stuck: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        rig.server.lists += [listing(100), listing(140), listing(150, following="t1"), stuck]
+        broken, accepted = Watch(bookmark(110)), Watch()
+        rig.server.watches += [broken, accepted]
+
+        async def script() -> None:
+            await rig.until(lambda: rig.informer.store.resource_version == "110")
+            current_at = rig.informer.current_at
+            await asyncio.sleep(5)
+            broken.say(Unreachable("reset"))
+            await rig.until(lambda: rig.server.kinds().count("watch") == 2)
+            await asyncio.sleep(5)
+            assert rig.informer.trouble == ""
+            assert rig.informer.current_at == current_at
+            rig.informer.relist()
+            await rig.until(lambda: len(rig.server.calls) == 6)
+            assert rig.informer.current_at == current_at
+
+        await rig.run(script)
+
+    async def test_an_event_counts_when_its_chunk_is_in_the_store(self, rig: Rig) -> None:
+        rig.server.lists.append(listing(100))
+        watch = Watch()
+        rig.server.watches.append(watch)
+
+        async def script() -> None:
+            await synced(rig)
+            await asyncio.sleep(20)
+            said_at = asyncio.get_running_loop().time()
+            watch.say(line("ADDED", thing("a", 101)) + b'{"type":')
+            await rig.until(lambda: rig.held() == {"a": "101"})
+            assert rig.informer.current_at == pytest.approx(said_at, abs=0.1)
+            await asyncio.sleep(20)
+            watch.say(b'"ADDED",')
+            await asyncio.sleep(1)
+            assert rig.informer.current_at == pytest.approx(said_at, abs=0.1)
+
+        await rig.run(script)
+
+
+async def test_a_list_that_could_not_be_taken_over_is_fetched_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.server.lists += [listing(100, thing("a", 90))] * 2
+    commit = Replacement.commit
+    failures = [MemoryError("no room for it")]
+
+    def fail_once(replacement: Replacement, version: str) -> list[Change]:
+        if failures:
+            raise failures.pop()
+        return commit(replacement, version)
+
+    monkeypatch.setattr(Replacement, "commit", fail_once)
+
+    async def script() -> None:
+        await synced(rig)
+        assert rig.server.kinds() == ["list", "list", "watch"]
+        assert rig.held() == {"a": "90"}
+
+    await rig.run(script)
+    assert "no room" in caplog.text

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import socket
 import ssl
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from shards.attempt import Attempt
 from shards.clock import boot_seconds
 from shards.errors import (
     ConfigError,
@@ -57,6 +61,23 @@ class TestConfig:
         with pytest.raises(ConfigError, match="cannot be used"):
             await connect(kubeconfig=str(path))
 
+    async def test_a_pods_authority_that_cannot_be_read_is_a_config_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "namespace").write_text("prod")
+        (tmp_path / "ca.crt").write_text("half of a certificate")
+
+        def load(*, client_configuration: Any) -> None:
+            client_configuration.host = "https://127.0.0.1:9"
+            client_configuration.ssl_ca_cert = str(tmp_path / "ca.crt")
+
+        monkeypatch.delenv("KUBECONFIG", raising=False)
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setattr("shards.kube.SERVICE_ACCOUNT", tmp_path)
+        monkeypatch.setattr("kubernetes.aio.config.load_incluster_config", load)
+        with pytest.raises(ConfigError, match="service account"):
+            await connect()
+
     async def test_a_context_that_does_not_exist_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="green"):
             await connect(kubeconfig=kubeconfig(tmp_path / "config", "http://127.0.0.1:9"), context="green")
@@ -92,6 +113,36 @@ class TestTls:
             path = kubeconfig(tmp_path / "config", url, cluster={"certificate-authority": str(authority[0])})
             transport = await connect(kubeconfig=path)
             assert await transport.request("PUT", "/api", body=b"{}", not_after=boot_seconds() + 5) == b"{}"
+            await transport.close()
+
+    async def test_its_sockets_reset_and_drop_unsent_data_too(
+        self, authority: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        async with Server().running(serving(authority)) as server:
+            url = f"https://127.0.0.1:{server.port}"
+            path = kubeconfig(tmp_path / "config", url, cluster={"certificate-authority": str(authority[0])})
+            transport = await connect(kubeconfig=path)
+            server.answers = lambda _: None
+            attempts: list[Attempt] = []
+            take = Attempt.take
+
+            def spy(attempt: Attempt, connection: asyncio.Transport) -> None:
+                attempts.append(attempt)
+                take(attempt, connection)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Attempt, "take", spy)
+                task = asyncio.create_task(transport.request("PUT", "/api", body=b"{}", not_after=boot_seconds() + 5))
+                await server.arrived.wait()
+            (attempt,) = attempts
+            assert attempt.transport is not None
+            made = attempt.transport.get_extra_info("socket")
+            assert struct.unpack("ii", made.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)) == (1, 0)
+            assert 0 < made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 5000
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await server.ends.get() == "reset"
             await transport.close()
 
     async def test_an_authority_written_into_the_kubeconfig_leaves_no_file_behind(

@@ -194,7 +194,8 @@ class Server:
         found = [] if sharded and self.filters else self.uids[:1]
         if sharded and self.between is not None:
             self.between(self.uids)
-        return msgspec.json.encode({"items": [{"metadata": {"uid": uid}} for uid in found]})
+        # Some servers send null for a list of nothing.
+        return msgspec.json.encode({"items": [{"metadata": {"uid": uid}} for uid in found] or None})
 
     def stream(
         self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0

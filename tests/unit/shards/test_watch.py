@@ -304,9 +304,47 @@ class TestIncompleteLists:
         made.failed(error)
         assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
 
+    def test_a_token_that_is_refused_again_and_again_begins_the_list_again(self) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        for _ in range(3):
+            assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
+            made.failed(api_error(500))
+        assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+
+    @pytest.mark.parametrize("error", [busy(429, 1.0), Unreachable("reset")], ids=str)
+    def test_a_busy_server_keeps_its_token(self, error: ShardError) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        for _ in range(9):
+            made.failed(error)
+        assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
+
     @pytest.mark.parametrize("error", [api_error(400), MalformedStream("cut")], ids=str)
     def test_a_token_that_leads_nowhere_begins_the_list_again(self, error: ShardError) -> None:
         made = machine()
         made.page(page(following="t1"))
         made.failed(error)
         assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+
+
+class TestPausesAskedFor:
+    def test_one_of_nothing_is_no_leave_to_ask_in_a_loop(self) -> None:
+        made = watching()
+        delays = []
+        for _ in range(4):
+            made.failed(busy(429, 0.0))
+            delays.append(delay(made))
+        assert delays == [0.8, 1.6, 3.2, 6.4]
+
+    def test_one_of_a_day_is_not_taken(self) -> None:
+        made = machine()
+        made.failed(busy(503, 86_400.0))
+        assert delay(made) == 60.0
+
+
+def test_a_view_that_is_not_trusted_is_listed() -> None:
+    made = watching()
+    made.distrust()
+    assert not made.complete
+    assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)

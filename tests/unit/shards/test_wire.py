@@ -109,19 +109,20 @@ class TestPages:
     def test_items_of_built_in_kinds_get_the_kind_that_lists_leave_out(self) -> None:
         found = decode_page(
             b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},'
-            b'"items":[{"metadata":{"name":"a","resourceVersion":"3"},"data":{"k":"v"}}]}'
+            b'"items":[{"metadata":{"name":"a","uid":"u","resourceVersion":"3"},"data":{"k":"v"}}]}'
         )
         item = decode_item(found.items[0], found.prefix)
         assert item.meta.name == "a"
         assert msgspec.json.decode(bytes(item.raw)) == {
             "kind": "ConfigMap",
             "apiVersion": "v1",
-            "metadata": {"name": "a", "resourceVersion": "3"},
+            "metadata": {"name": "a", "uid": "u", "resourceVersion": "3"},
             "data": {"k": "v"},
         }
 
     def test_items_that_name_their_kind_stay_as_they_came(self) -> None:
-        raw = msgspec.Raw(b'{"apiVersion":"g/v1","kind":"Website","metadata":{"name":"a","resourceVersion":"3"}}')
+        metadata = b'{"name":"a","uid":"u","resourceVersion":"3"}'
+        raw = msgspec.Raw(b'{"apiVersion":"g/v1","kind":"Website","metadata":' + metadata + b"}")
         assert bytes(decode_item(raw, b'{"kind":"Other",').raw) == bytes(raw)
 
     @pytest.mark.parametrize(
@@ -134,3 +135,20 @@ class TestPages:
     def test_an_item_without_a_version_is_refused(self) -> None:
         with pytest.raises(MalformedStream, match="cannot be compared"):
             decode_item(msgspec.Raw(b'{"metadata":{"name":"a"}}'), b"")
+
+
+def test_an_object_without_uid_is_refused_and_a_bookmark_needs_none() -> None:
+    body = b'{"metadata":{"name":"a","resourceVersion":"5"}}'
+    with pytest.raises(MalformedStream, match="no UID"):
+        decode_item(msgspec.Raw(body), b"")
+    with pytest.raises(MalformedStream, match="no UID"):
+        decode_event(b'{"type":"ADDED","object":' + body + b"}")
+    assert decode_event(b'{"type":"BOOKMARK","object":' + body + b"}").meta.resource_version == "5"
+
+
+def test_an_object_of_brackets_is_malformed() -> None:
+    body = b'{"metadata":{"name":"a","uid":"u","resourceVersion":"5"},"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    with pytest.raises(MalformedStream):
+        decode_item(msgspec.Raw(body), b"")
+    with pytest.raises(MalformedStream):
+        decode_event(b'{"type":"ADDED","object":' + body + b"}")
