@@ -59,12 +59,16 @@ class Lease(msgspec.Struct):
         return max(readable, default=None)
 
     def seconds(self, unreadable: float) -> float:
-        """The exact lease while it agrees with leaseDurationSeconds, else the longer of the two."""
+        """The exact lease where it agrees with leaseDurationSeconds, else the longer; LONGEST_SECONDS at most."""
         whole = float(self.spec.lease_duration_seconds or 0)
         exact = _positive(self.note("lease-seconds"))
         if exact and math.ceil(exact) == whole:
             return exact
-        return max(whole, exact) or unreadable
+        return min(max(whole, exact) or unreadable, LONGEST_SECONDS)
+
+
+LONGEST_SECONDS = 3600.0
+"""No config may ask for as much. A longer one was written by hand, and would keep a dead member from being fenced."""
 
 
 def micro_time(epoch_seconds: float) -> str:

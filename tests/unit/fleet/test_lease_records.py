@@ -270,6 +270,8 @@ def test_loads_that_cannot_be_read_are_none(broken: str) -> None:
         (8, "inf", 8.0),
         (8, "nan", 8.0),
         (8, "-4", 8.0),
+        (8, "1e300", 3600.0),
+        (2_000_000_000, None, 3600.0),
         (None, None, UNREADABLE_MEMBER_LEASE_SECONDS),
     ],
 )
