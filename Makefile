@@ -24,6 +24,7 @@ setup: $(STAMP) ## create .venv with the pinned dependencies and the `fleet` com
 
 $(STAMP): pyproject.toml constraints.txt
 	test -n "$(PYTHON)" || { echo "no python3 found: install Python 3.11 or later" >&2; exit 1; }
+	@echo "Making $(VENV) with the packages of constraints.txt: a minute or two, and only this once."
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@

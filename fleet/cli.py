@@ -72,11 +72,15 @@ def version() -> None:
     click.echo(f"fleet {__version__} (Python {sys.version.split()[0]})")
 
 
-@cli.command()
+@cli.command(short_help="Run one pod's worth of a fleet.")
 @click.option("--config", "config_file", type=_FILE, required=True, help="The config file; see docs/configuration.md.")
 @_KUBECONFIG
 @_CONTEXT
-@click.option("--run-dir", type=click.Path(file_okay=False, path_type=Path), help="Where the processes meet.")
+@click.option(
+    "--run-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Private directory in which the processes meet. Default: a fresh one.",
+)
 def run(config_file: Path, kubeconfig: Path | None, context: str | None, run_dir: Path | None) -> int:
     """Run one pod's worth of a fleet on any cluster, until SIGTERM or Ctrl-C."""
     from fleet import pod
@@ -96,46 +100,59 @@ def run(config_file: Path, kubeconfig: Path | None, context: str | None, run_dir
     return pod.exit_code(pod.run(plan))
 
 
-@cli.command()
+@cli.command(short_help="Show members, shards and their owners.")
 @_KUBECONFIG
 @_CONTEXT
-@click.option("--fleet", "fleet_name", default="", help="Default: the only one in the namespace.")
-@click.option("-n", "--namespace", default="", help="Default: the kubeconfig's.")
+@click.option("--fleet", "fleet_name", default="", help="Its name. Default: the only one in the namespace.")
+@click.option("-n", "--namespace", default="", help="Where its Leases are. Default: the kubeconfig's.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def status(kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str) -> None:
     """Show members, shards, owners, epochs, unowned ranges and queue depths.
 
     Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
     """
+    from fleet.status_reader import FleetNotFound
+
     dev = None if kubeconfig or context else _running_dev()
     if dev is not None:
         kubeconfig, fleet_name, namespace = Path(dev.kubeconfig), fleet_name or dev.fleet, namespace or dev.namespace
-    found = asyncio.run(_read_status(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace))
+    try:
+        found = asyncio.run(_read_status(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace))
+    except ConfigError as error:
+        if kubeconfig or context:
+            raise
+        raise ConfigError("", f"no `fleet dev` of this user is running; {error}") from error
+    except FleetNotFound as error:
+        if dev is None:
+            raise
+        raise FleetNotFound(f"{error}; asked was the running `fleet dev`, --kubeconfig asks another server") from error
     if output == "json":
         import msgspec
 
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        from rich.console import Console
+        from fleet.status_table import write
 
-        from fleet.status_table import render
-
-        Console(highlight=False).print(render(found))
+        write(found, sys.stdout)
 
 
-@cli.command()
+@cli.command(short_help="Run a whole fleet here, to try a controller.")
 @click.argument("reference", metavar="FILE:NAME")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Worker processes.")
 @click.option("--shards", type=click.IntRange(1, 4096), default=8, show_default=True, help="Shards.")
 @click.option("--objects", type=click.IntRange(min=0), help="Demo objects. Default: 20 where demo_object(i) exists.")
-@click.option("--until-settled", is_flag=True, help="End once every object is reconciled and every kill overcome.")
+@click.option("--until-settled", is_flag=True, help="End once every object is settled and every kill overcome.")
 @click.option("--for", "for_seconds", type=click.FloatRange(min=0, min_open=True), help="End after so many seconds.")
-@click.option("--kill", "kills", multiple=True, metavar="WHO@SECONDS", help="worker@5s, worker-1@5s, coordinator@8s.")
+@click.option(
+    "--kill", "kills", multiple=True, metavar="WHO@SECONDS", help="SIGKILL: worker@5s, worker-1@5s, coordinator@8s."
+)
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object; progress goes to standard error.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the embedded API server. Default: any free.")
 @click.option("--crd", "crds", type=_FILE, multiple=True, help="CRD file. Default: <FILE without .py>-crd.yaml.")
-@click.option("--log-file", type=_FILE, help="Keep the log of all processes here.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, show_default=True, help="Of --until-settled.")
+@click.option("--log-file", type=_FILE, help="Keep the log here. Default: it goes at the end.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=300.0, show_default=True, help="Seconds, for --until-settled."
+)
 def dev(reference: str, **given: Any) -> int:
     """Run a whole fleet here, on an embedded API server, with demo objects and a live view.
 
@@ -153,7 +170,12 @@ def _running_dev() -> DevState | None:
 
     running = running_devs()
     if len(running) > 1:
-        click.echo(f"fleet: {len(running)} fleet dev are running; showing the newest, pid {running[0].pid}", err=True)
+        newest, other = running[:2]
+        click.echo(
+            f"fleet: {len(running)} fleet dev are running; showing the newest, pid {newest.pid};"
+            f" the one before it: --kubeconfig {other.kubeconfig}",
+            err=True,
+        )
     return running[0] if running else None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from typing import TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -15,12 +18,29 @@ _MEMBER_STYLES = {
     MemberState.SILENT: "red",
     MemberState.GONE: "dim",
 }
+_NO_WIDTH = 10_000
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
 
 
 def render(status: FleetStatus, *, longest: int = 0) -> RenderableType:
     """Headline, members and shards. longest: rows of the shard table, unowned ones first; 0 for all."""
     return Group(_headline(status), _members(status), _shards(status, longest))
+
+
+def write(status: FleetStatus, stream: TextIO) -> None:
+    """All of it to a stream. Nothing is cut: a terminal that is too narrow wraps the lines, and a file has no width."""
+    console = Console(file=stream, highlight=False)
+    content = render(status)
+    if console.is_terminal:
+        free = console.options.update_width(_NO_WIDTH)
+        members = Measurement.get(console, free, _members(status)).maximum
+        shards = Measurement.get(console, free, _shards(status, 0)).minimum  # its last column may be wrapped
+        Console(file=stream, highlight=False, width=max(console.width, members, shards)).print(content)
+        return
+    plain = Console(file=stream, highlight=False, width=_NO_WIDTH)
+    with plain.capture() as captured:
+        plain.print(content)
+    stream.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def _headline(status: FleetStatus) -> Text:

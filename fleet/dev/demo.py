@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import yaml
 
@@ -42,7 +43,7 @@ class Demo:
             if count:
                 raise ConfigError("--objects", "the controller's module has no demo_object(i) that makes them")
             return []
-        return [self.make(i) for i in range(DEFAULT_OBJECTS if count is None else count)]
+        return [_made(self.make, i) for i in range(DEFAULT_OBJECTS if count is None else count)]
 
 
 def find_demo(module: ModuleType, primary: Resource, crd_files: Sequence[Path] = ()) -> Demo:
@@ -61,6 +62,17 @@ def find_demo(module: ModuleType, primary: Resource, crd_files: Sequence[Path] =
         make=getattr(hooks, "demo_object", None),
         settled=getattr(hooks, "settled", observed),
     )
+
+
+def _made(make: Callable[[int], Object], i: int) -> Object:
+    try:
+        obj: Any = make(i)  # whatever it says it returns
+    except Exception as error:  # the author's function may raise anything
+        raise ConfigError("", f"demo_object({i}) raised {type(error).__name__}: {error}") from error
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
+        raise ConfigError("", f"demo_object({i}) must return an object, a dict with metadata.name; it returned {obj!r}")
+    return dict(obj)
 
 
 def read_crds(file: Path) -> list[Object]:

@@ -16,7 +16,7 @@ from shards.store import Change
 
 
 class Primaries:
-    """Follows one resource. total: objects that exist. `run` until cancelled.
+    """Follows one resource. `run` until cancelled.
 
     trouble: what the author's `settled` raised last, "" if nothing.
     """
@@ -34,6 +34,7 @@ class Primaries:
         self.trouble = ""
         self._judge = settled
         self._settled: set[ObjectName] = set()
+        self._expected: dict[ObjectName, tuple[str, str]] = {}
         self._informer = Informer(
             transport,
             Source(resource, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "watched"),
@@ -44,14 +45,30 @@ class Primaries:
             user_agent=user_agent,
         )
 
+    def expect(self, created: Object) -> None:
+        """Count this answer to a create as existing until the view has caught up with it."""
+        meta = created["metadata"]
+        name = ObjectName(meta.get("namespace", ""), meta["name"])
+        self._expected[name] = (meta["uid"], meta["resourceVersion"])
+
     @property
     def total(self) -> int:
-        return len(self._informer.store)
+        """Objects that exist."""
+        store = self._informer.store
+        for name, (uid, version) in list(self._expected.items()):
+            if store.shows(name, uid, version):
+                del self._expected[name]
+        return len(store) + sum(store.meta(name) is None for name in self._expected)
 
     @property
     def settled(self) -> int:
         """Objects of which `settled` was true when they were last seen."""
         return len(self._settled)
+
+    def unsettled(self) -> list[ObjectName]:
+        """Those that exist and are not settled, by name."""
+        there = {ObjectName(meta.namespace, meta.name) for meta in self._informer.store.metas()}
+        return sorted((there | self._expected.keys()) - self._settled)
 
     async def run(self) -> None:
         await self._informer.run()

@@ -18,6 +18,7 @@ from typing import NoReturn
 import msgspec
 
 from fleet.child import begin_child
+from fleet.dev import endings
 from shards.errors import ConfigError, ShardError
 
 _POLL_SECONDS = 0.02
@@ -111,18 +112,20 @@ def start(name: str, main: Callable[[Say], int], log_fd: int) -> Part:
     parent = os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
+    mask = endings.hold()
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        _live(parent, main, writing, log_fd)
+        _live(parent, main, writing, log_fd, mask)
+    endings.release(mask)
     os.close(writing)
     return Part(name, pid, reading)
 
 
-def _live(parent: int, main: Callable[[Say], int], words_fd: int, log_fd: int) -> NoReturn:
+def _live(parent: int, main: Callable[[Say], int], words_fd: int, log_fd: int, mask: set[int]) -> NoReturn:
     code = os.EX_SOFTWARE
     try:
-        begin_child(parent, ())
+        begin_child(parent, mask)
         os.dup2(log_fd, 1)
         os.dup2(log_fd, 2)
         code = main(lambda ready: _say(words_fd, Words(ready=ready)))

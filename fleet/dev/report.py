@@ -110,12 +110,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def lines(self) -> list[tuple[str, str]]:
         """Name and value of each number, for people."""
-        settled = "-" if self.settled_seconds is None else f"after {self.settled_seconds:.2f} s of work"
+        lasted = self.settled_seconds
+        settled, until = ("-", "") if lasted is None else (f"after {lasted:.2f} s of work", " until settled")
         rows = [
-            ("objects", f"{self.reconciled} of {self.objects} reconciled"),
+            ("objects", f"{self.reconciled} of {self.objects} settled" if self.objects else "none"),
             ("settled", settled),
             ("children", f"{self.children}, {self.duplicate_child_posts} posted twice"),
-            ("reconciles", f"{self.reconciles}, {self.reconciles_per_second:.0f} per second until settled"),
+            ("reconciles", f"{self.reconciles}, {self.reconciles_per_second:.0f} per second{until}"),
             ("overlap violations", str(self.overlap_violations)),
             ("longest unowned", f"{self.max_unowned_seconds:.2f} s"),
             ("memory of a worker", f"{self.worker_rss_mib:.0f} MiB at most"),

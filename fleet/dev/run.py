@@ -12,6 +12,7 @@ import msgspec
 
 from fleet import pod, rundir
 from fleet.controllers import LoadedController, load_controller
+from fleet.dev import endings
 from fleet.dev.demo import Demo, find_demo
 from fleet.dev.options import FLEET, NAMESPACE, POD, DevOptions
 from fleet.dev.process import Part, Say, start
@@ -19,6 +20,8 @@ from fleet.dev.report import Report
 from fleet.dev.server import run_server, write_kubeconfig
 from fleet.dev.session import Interrupted, Session
 from fleet.dev.view import View
+from fleet.dev.warnings_log import WarningsLog
+from shards.errors import ConfigError
 from shards.kube import connect
 from shards.objects import Object
 
@@ -34,16 +37,17 @@ def run_dev(options: DevOptions) -> int:
     loaded = load_controller(options.reference, base=Path.cwd())
     demo = find_demo(loaded.module, loaded.controller.primary, options.crds)
     objects = demo.objects(options.objects)
-    directory = rundir.create("dev")
-    log_file = options.log_file or directory / "fleet.log"
-    parts: list[Part] = []
-    try:
-        log_fd = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-        return _run(options, loaded, demo, objects, directory, log_fd, parts)
-    finally:
-        for part in reversed(parts):
-            part.end()
-        rundir.remove(directory)
+    with endings.interrupt():
+        directory = rundir.create("dev")
+        parts: list[Part] = []
+        try:
+            log = WarningsLog(options.log_file or directory / "fleet.log")
+            return _run(options, loaded, demo, objects, directory, log, parts)
+        finally:
+            endings.ignore()  # what follows takes seconds at most, and must not be left half done
+            for part in reversed(parts):
+                part.end()
+            rundir.remove(directory)
 
 
 def _run(
@@ -52,9 +56,10 @@ def _run(
     demo: Demo,
     objects: list[Object],
     directory: Path,
-    log_fd: int,
+    log: WarningsLog,
     parts: list[Part],
 ) -> int:
+    log_fd = _opened(log.file)
     namespaces = {namespace for obj in objects if (namespace := obj["metadata"].get("namespace"))}
     serve = partial(run_server, port=options.port, crds=demo.crds, namespaces=namespaces)
     server = start("embedded API server", serve, log_fd)
@@ -80,11 +85,24 @@ def _run(
     )
     with View(to_stderr=options.as_json) as view:
         view.say(f"API server {url} (export KUBECONFIG={kubeconfig})")
+        view.say(f"log {log.file}{'' if options.log_file else ' (removed at the end; --log-file keeps it)'}")
         try:
-            report = asyncio.run(_session(options, loaded, demo, objects, kubeconfig, run_dir, server, fleet, view))
+            report = endings.run(
+                lambda stop: _session(
+                    stop, options, loaded, demo, objects, kubeconfig, run_dir, server, fleet, view, log
+                )
+            )
         except Interrupted:
             return EXIT_INTERRUPTED
     return _conclude(options, report, view)
+
+
+def _opened(log_file: Path) -> int:
+    """A descriptor of the emptied file. Raises ConfigError."""
+    try:
+        return os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise ConfigError("--log-file", f"cannot write {log_file}: {error.strerror}") from error
 
 
 def _run_pod(say: Say, *, options: DevOptions, loaded: LoadedController, kubeconfig: Path, run_dir: Path) -> int:
@@ -95,6 +113,7 @@ def _run_pod(say: Say, *, options: DevOptions, loaded: LoadedController, kubecon
 
 
 async def _session(
+    stop: asyncio.Event,
     options: DevOptions,
     loaded: LoadedController,
     demo: Demo,
@@ -104,6 +123,7 @@ async def _session(
     server: Part,
     fleet: Part,
     view: View,
+    log: WarningsLog,
 ) -> Report:
     transport = await connect(kubeconfig=str(kubeconfig))
     try:
@@ -117,8 +137,9 @@ async def _session(
             server=server,
             pod=fleet,
             view=view,
+            log=log,
         )
-        return await session.run()
+        return await session.run(stop)
     finally:
         await transport.close()
 

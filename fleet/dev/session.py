@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from fleet import __version__
+from fleet.dev.creation import Creation
 from fleet.dev.demo import Demo
 from fleet.dev.kills import COORDINATOR, victim
 from fleet.dev.measure import Measure
@@ -24,6 +25,7 @@ from fleet.dev.process import Part, PartFailed
 from fleet.dev.pulse import Pulse, PulseReader
 from fleet.dev.report import Report, takeover_text
 from fleet.dev.view import View
+from fleet.dev.warnings_log import WarningsLog
 from fleet.devcluster.verdict import Verdict
 from fleet.object_names import Names
 from fleet.status_reader import StatusReader
@@ -31,15 +33,17 @@ from fleet.statusview import FleetStatus
 from shards.client import Client, Transport
 from shards.clock import Clock, boot_seconds
 from shards.controller import Controller
-from shards.errors import AlreadyExists
 from shards.objects import Object
 
-_CREATORS = 8
 _LOOK_SECONDS = 0.05
 _STATUS_SECONDS = 0.25
 _SAY_SECONDS = 2.0
+_START_SECONDS = 5.0
+"""A start that takes longer than this is worth a word."""
 _SUPERVISOR_SECONDS = 5.0
 _VERDICT_SECONDS = 60.0
+_NAMES = 5
+_WARNINGS = 3
 _USER_AGENT = f"fleet-dev/{__version__}"
 """No member's: the recorder must not take our requests for the fleet's."""
 
@@ -63,17 +67,18 @@ class Session:
         server: Part,
         pod: Part,
         view: View,
+        log: WarningsLog,
         clock: Clock = boot_seconds,
     ) -> None:
         self._options = options
-        self._objects = objects
-        self._controller = controller
         self._server = server
         self._pod = pod
         self._view = view
+        self._log = log
         self._clock = clock
         self._client = Client(transport, user_agent=_USER_AGENT)
         self._primaries = Primaries(transport, controller.primary, demo.settled, user_agent=_USER_AGENT)
+        self._creation = Creation(self._client, objects, self._primaries)
         self._player = DeploymentPlayer(transport, user_agent=_USER_AGENT)
         self._pulses = PulseReader(run_dir)
         self._reader = StatusReader(self._client, Names(FLEET, NAMESPACE), today=time.time)
@@ -81,25 +86,25 @@ class Session:
         self._status: FleetStatus | None = None
         self._kills = list(options.kills)
         self._told: set[str] = set()
+        self._said = ""
         self._begun_at = clock()
         self._settled_reconciles: int | None = None
-        self._created = 0
 
-    async def run(self) -> Report:
-        """Until Ctrl-C, or what the options ask for. Raises PartFailed, Interrupted, and what requests raise."""
-        stop = asyncio.Event()
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+    async def run(self, stop: asyncio.Event) -> Report:
+        """Until `stop`, or what the options ask for. Raises PartFailed, Interrupted, and what requests raise."""
         background = [
             asyncio.create_task(self._primaries.run(), name="primaries"),
             asyncio.create_task(self._player.run(), name="player"),
-            asyncio.create_task(self._create(), name="demo objects"),
+            asyncio.create_task(self._creation.run(), name="demo objects"),
             asyncio.create_task(self._every(_STATUS_SECONDS, self._read_status), name="status"),
             asyncio.create_task(self._every(_SAY_SECONDS, self._say_progress), name="progress"),
         ]
         try:
             await self._watch(stop, background)
             await self._pulses.count()
+        except PartFailed:
+            self._say_warnings()
+            raise
         finally:
             for task in background:
                 task.cancel()
@@ -123,8 +128,10 @@ class Session:
             self._kill_due(now, pulse)
             self._view.show(self._status, self._progress())
             if self._reached(now):
+                self._say_unsettled()
                 return
             await asyncio.sleep(_LOOK_SECONDS)
+        self._say_unsettled()
         if self._options.until_settled or self._options.for_seconds is not None:
             raise Interrupted
 
@@ -144,31 +151,24 @@ class Session:
             await step()
             await asyncio.sleep(seconds)
 
-    async def _create(self) -> None:
-        waiting = iter(self._objects)
-
-        async def creator() -> None:
-            for obj in waiting:
-                with contextlib.suppress(AlreadyExists):
-                    await self._client.create(self._controller.primary, obj["metadata"].get("namespace", ""), obj)
-                self._created += 1
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(_CREATORS):
-                group.create_task(creator())
-
     async def _read_status(self) -> None:
         self._status = await self._reader.read()
         self._measure.layout(self._status, self._clock())
 
     async def _note_settled(self, now: float) -> None:
-        if self._measure.settled_at is None and self._measure.first_owned_at is not None and self._is_settled():
+        measure = self._measure
+        if measure.settled_at is None and measure.first_owned_at is not None and self._existing and self._is_settled():
             await self._pulses.count()
             self._settled_reconciles = self._pulses.reconciles
             self._measure.settled(now)
 
     def _is_settled(self) -> bool:
-        return self._created == len(self._objects) and self._primaries.settled == self._primaries.total
+        return self._primaries.settled == self._existing
+
+    @property
+    def _existing(self) -> int:
+        """Objects that exist or are still to be made."""
+        return self._primaries.total + self._creation.waiting
 
     def _reached(self, now: float) -> bool:
         options = self._options
@@ -223,11 +223,37 @@ class Session:
             self._view.say(text)
 
     async def _say_progress(self) -> None:
-        if self._measure.settled_at is None and self._measure.first_owned_at is not None:
-            self._view.say(self._progress())
+        self._log.read()
+        measure = self._measure
+        if measure.settled_at is not None:
+            return
+        text = self._progress()
+        if measure.first_owned_at is None:
+            if self._clock() - self._begun_at < _START_SECONDS:
+                return
+            text = f"not every shard is owned yet; {text}"
+        if text != self._said:
+            self._said = text
+            self._view.say(text)
 
     def _progress(self) -> str:
-        return f"{self._primaries.settled} of {len(self._objects)} objects are settled"
+        existing, count = self._existing, self._log.count
+        text = f"{self._primaries.settled} of {existing} objects are settled" if existing else "there are no objects"
+        return f"{text}; {count} warning{'s' * (count != 1)} in the log" if count else text
+
+    def _say_unsettled(self) -> None:
+        """At the end: which objects are not settled, and what may say why."""
+        names = [str(name) for name in self._primaries.unsettled()]
+        if not names:
+            return
+        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        self._view.say(f"not settled: {', '.join(names[:_NAMES])}{more}")
+        self._say_warnings(about=names[:_NAMES])
+
+    def _say_warnings(self, about: Iterable[str] = ()) -> None:
+        self._log.read()
+        for line in self._log.last(_WARNINGS, about):
+            self._view.say(line)
 
     # The end
 

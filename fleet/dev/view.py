@@ -8,7 +8,6 @@ from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from fleet.dev.report import Report
@@ -52,11 +51,11 @@ class View:
 
     def summary(self, report: Report) -> None:
         """The numbers at the end, for people."""
-        self._console.print(_summary(report.lines()))
+        for line in _summary(report.lines()):
+            self._console.print(line, soft_wrap=True)
 
 
-def _summary(rows: Sequence[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in rows:
-        table.add_row(Text(name, "dim"), value)
-    return table
+def _summary(rows: Sequence[tuple[str, str]]) -> list[Text]:
+    """One line each, however long: the terminal wraps it, and a file holds it whole."""
+    widest = max(len(name) for name, _ in rows)
+    return [Text.assemble((f"{name:<{widest}}", "dim"), "  ", value) for name, value in rows]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,9 +86,11 @@ def test_status_tells_the_truth_while_a_worker_and_the_coordinator_die(home: Pat
     verdict = Verdict()
     while dev.poll() is None:
         said = ask_status()
-        if said is not None and said.status["shards"]:
+        later = _latest(home)
+        if said is not None and later is not None and said.status["shards"]:
+            # What was said while the fleet was ending, and no record came after it, cannot be judged.
             heard.append(said)
-            verdict = _latest(home) or verdict
+            verdict = later
         assert len(heard) < 1000
     report_of(dev)
     assert len(heard) > 5
@@ -106,20 +111,19 @@ def _agrees(said: Said, verdict: Verdict) -> None:
     """Every owner that was shown held that range, at that epoch, at some moment of the asking; a range that had one
     owner all the time, and whose member did not begin anew, was shown with it."""
     for row in said.status["shards"]:
-        spans = verdict.timeline.get(row["range"], [])
         held = [
-            span.holder
-            for span in spans
+            span
+            for span in verdict.timeline.get(row["range"], [])
             if span.claimed_at <= said.ended and (span.ended_at is None or span.ended_at >= said.began)
         ]
         shown = f"{row['owner']}@{row['ownerEpoch']}" if row["owner"] else ""
-        assert shown in ("", *held), f"{row['range']}: {shown} was shown, {held} held it"
+        assert shown in ("", *(span.holder for span in held)), f"{shown} was shown, {held} held it: {row}"
         gaps = [gap for gap in verdict.gaps if gap.range == row["range"]]
         whole = not any(
             gap.began_at <= said.ended and (gap.ended_at is None or gap.ended_at >= said.began) for gap in gaps
         )
-        if len(held) == 1 and whole and spans[0].claimed_at < said.began:
-            assert shown == held[0], f"{row['range']}: {held[0]} held it all the time, {shown or 'nobody'} was shown"
+        if len(held) == 1 and whole and held[0].claimed_at < said.began:
+            assert shown == held[0].holder, f"{held[0]} lasted all the time of {said.began}..{said.ended}: {row}"
 
 
 def test_ctrl_c_ends_everything_and_leaves_nothing_behind(home: Path) -> None:
@@ -133,3 +137,76 @@ def test_ctrl_c_ends_everything_and_leaves_nothing_behind(home: Path) -> None:
     assert not list(home.glob("fleet-*/*"))
     for pid in pids:
         assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_demo_object_that_is_deleted_meanwhile_is_not_waited_for(home: Path) -> None:
+    dev = start_dev("--objects", "20")
+    server = server_of(home)
+    site = f"{server}/apis/demo.shardfleet.dev/v1/namespaces/demo/websites/site-0"
+    until_answers(urllib.request.Request(site, method="DELETE"))
+    deadline = time.monotonic() + 30
+    while (
+        (said := ask_status()) is None
+        or said.status["unowned"]
+        or sum(m["objects"] for m in said.status["members"]) != 19
+    ):
+        assert time.monotonic() < deadline, "19 objects were not reached"
+    dev.send_signal(signal.SIGINT)
+    report = report_of(dev)
+    assert (report["objects"], report["reconciled"], report["settled"]) == (19, 19, True)
+
+
+def server_of(home: Path) -> str:
+    """Where a `fleet dev` that has just been started serves."""
+    deadline = time.monotonic() + 30
+    while not (states := list(home.glob("fleet-*/dev-*/dev.json"))):
+        assert time.monotonic() < deadline, "no fleet dev runs"
+        time.sleep(0.02)
+    state: dict[str, str] = msgspec.json.decode(states[0].read_bytes())
+    return state["server"]
+
+
+def until_answers(request: urllib.request.Request) -> None:
+    """Sends it until the object is there."""
+    deadline = time.monotonic() + 30
+    while True:
+        assert time.monotonic() < deadline, "the object was never made"
+        try:
+            with urllib.request.urlopen(request, timeout=10):
+                return
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_comes_before_the_fleet_runs_leaves_nothing_behind(home: Path, signum: signal.Signals) -> None:
+    dev = start_dev()
+    deadline = time.monotonic() + 30
+    while not list(home.glob("fleet-*/dev-*")):
+        assert time.monotonic() < deadline, "it did not start"
+        time.sleep(0.005)
+    dev.send_signal(signum)
+    dev.communicate(timeout=30)
+    assert dev.returncode == 130
+    assert not list(home.glob("fleet-*/*"))
+
+
+def test_what_is_not_settled_is_named_with_the_reason(home: Path) -> None:
+    for name in ("websites.py", "websites_demo.py", "websites-crd.yaml"):
+        shutil.copy(f"{ROOT}/docs/examples/{name}", home)
+    source = home / "websites.py"
+    failing = '    if request.name == "site-3":\n        raise ValueError("no page")\n'
+    source.write_text(
+        source.read_text().replace("    site = ctx.store.get()\n", f"    site = ctx.store.get()\n{failing}")
+    )
+    command = [FLEET, "dev", f"{source}:websites", "--until-settled", "--timeout", "6"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "fleet: not settled after 6 seconds\n")
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith("log ")
+    assert any(line.startswith("19 of 20 objects are settled; ") for line in lines)
+    [where] = [i for i, line in enumerate(lines) if line == "not settled: demo/site-3"]
+    assert "websites demo/site-3 failed" in lines[where + 1]
+    assert lines[where + 1].endswith("ValueError('no page')")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from fleet import __version__, cli, rundir
+from fleet.status_reader import FleetNotFound
 from shards.errors import ConfigError, ShardError
 
 ROOT = Path(__file__).parents[3]
@@ -124,8 +125,8 @@ def test_status_without_a_server_says_so(fleet: Fleet) -> None:
     assert "cannot be reached" in outcome.err
 
 
-def test_status_asks_the_running_dev(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = rundir.DevState(
+def dev_state(fleet: Fleet) -> rundir.DevState:
+    return rundir.DevState(
         pid=os.getpid(),
         started=rundir.started(os.getpid()) or 0,
         fleet="dev",
@@ -133,16 +134,56 @@ def test_status_asks_the_running_dev(fleet: Fleet, monkeypatch: pytest.MonkeyPat
         kubeconfig=fleet.kubeconfig(),
         server="http://127.0.0.1:9",
     )
+
+
+def test_status_asks_the_running_dev(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = dev_state(fleet)
     monkeypatch.setattr(rundir, "running_devs", lambda: [state, state])
     outcome = fleet("status")
-    assert outcome.err.startswith(f"fleet: 2 fleet dev are running; showing the newest, pid {os.getpid()}\n")
+    assert outcome.err.startswith(f"fleet: 2 fleet dev are running; showing the newest, pid {os.getpid()};")
+    assert f" --kubeconfig {state.kubeconfig}\n" in outcome.err
     assert "http://127.0.0.1:9 cannot be reached" in outcome.err
+
+
+def test_status_without_a_kubeconfig_says_that_no_dev_runs_either(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(fleet.directory))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    outcome = fleet("status")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.startswith("fleet: no `fleet dev` of this user is running; kubeconfig: ")
+    assert "fleet dev" not in fleet("status", "--context", "x").err
+
+
+def test_a_fleet_that_the_running_dev_does_not_have_is_said_to_be_missing_there(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_there(*_: object) -> None:
+        raise FleetNotFound("no fleet 'web'")
+
+    monkeypatch.setattr(rundir, "running_devs", lambda: [dev_state(fleet)])
+    monkeypatch.setattr(cli, "_read_status", none_there)
+    outcome = fleet("status", "--fleet", "web")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "fleet: no fleet 'web'; asked was the running `fleet dev`, --kubeconfig asks another server\n",
+    )
+    assert fleet("status", "--kubeconfig", "x").err == "fleet: no fleet 'web'\n"
+
+
+@pytest.mark.parametrize("command", ["dev", "run", "status", "version"])
+def test_the_summary_of_no_command_is_cut(fleet: Fleet, command: str) -> None:
+    [line] = [line for line in fleet("--help").out.splitlines() if line.startswith(f"  {command} ")]
+    assert line.endswith(".")
+    assert not line.endswith("...")
 
 
 DEV_ERRORS = {
     "no object named": (["dev", "websites.py"], "names no controller; write module:object or path/file.py:object"),
     "an odd kill": (["dev", WEBSITES, "--kill", "worker@soon"], "--kill: 'worker@soon' is no kill"),
     "two ends": (["dev", WEBSITES, "--for", "1", "--until-settled"], "--for: give --until-settled or --for, not both"),
+    "a log that cannot be written": (["dev", WEBSITES, "--log-file", "none/x"], "--log-file: cannot write none/x: No"),
     "a CRD that is not there": (["dev", WEBSITES, "--crd", "none.yaml"], "--crd: cannot read none.yaml"),
 }
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from fleet.coordination import Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
-from fleet.status_table import render
+from fleet.status_table import render, write
 from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 
@@ -48,6 +48,32 @@ def test_a_short_table_keeps_what_needs_attention() -> None:
     assert "c000-ffff" in shown
     assert "0000-3fff" not in shown
     assert "and 3 more" in shown
+
+
+def test_a_file_gets_whole_lines_without_blanks_at_their_ends() -> None:
+    long = "web-with-a-rather-long-name-" + "x" * 60
+    shards = {**OWNED, **FREE, RANGES[0]: replace(OWNED[RANGES[0]], holder=Holder(long, 3), holder_text=f"{long}@3")}
+    stream = io.StringIO()
+    write(
+        fleet_status(replace(SIGHT, shards=shards, members={"web-0": MEMBER, long: replace(MEMBER, name=long)})), stream
+    )
+    lines = stream.getvalue().splitlines()
+    [first] = [line for line in lines if line.startswith("0000-3fff")]
+    assert f" {long}@3 " in first
+    [last] = [line for line in lines if line.startswith("c000-ffff")]
+    assert last.endswith("waits for web-0 to claim it")
+    assert not any(line.endswith(" ") for line in lines)
+
+
+def test_a_narrow_terminal_gets_every_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    long = "web-with-a-rather-long-name-0"
+    write(fleet_status(replace(SIGHT, members={long: replace(MEMBER, name=long)})), stream)
+    assert long in stream.getvalue()
+    assert "…" not in stream.getvalue()
 
 
 def test_without_a_map_it_says_what_is_missing() -> None:

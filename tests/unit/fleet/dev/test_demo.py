@@ -107,6 +107,26 @@ def test_without_a_hook_there_are_no_objects_and_none_can_be_asked_for() -> None
         demo.objects(1)
 
 
+def fails(_: int) -> dict[str, Any]:
+    raise ZeroDivisionError("by zero")
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (fails, r"demo_object\(0\) raised ZeroDivisionError: by zero"),
+        (
+            lambda i: {"kind": "Widget"},
+            r"demo_object\(0\) must return an object, a dict with metadata.name; it returned",
+        ),
+        (lambda i: None, r"it returned None"),
+    ],
+)
+def test_a_hook_that_makes_no_object_is_refused(make: Any, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        Demo((), make, observed).objects(1)
+
+
 @pytest.mark.parametrize(
     ("obj", "settled"),
     [

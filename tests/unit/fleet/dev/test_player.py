@@ -112,5 +112,31 @@ async def test_primaries_are_counted_and_judged_by_the_hook() -> None:
     await client.create(CONFIG_MAPS, "default", {"metadata": {"name": "c"}})
     await until(lambda: counts(2, 1))
     assert primaries.trouble == "settled() raised KeyError: 'data'"
+    assert [str(name) for name in primaries.unsettled()] == ["default/c"]
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_an_object_counts_from_its_create_on_and_no_longer_than_it_exists() -> None:
+    transport = InProcessTransport(ApiServer())
+    client = Client(transport)
+    primaries = Primaries(transport, CONFIG_MAPS, lambda obj: True)
+    for name in ("a", "b"):
+        primaries.expect(await client.create(CONFIG_MAPS, "default", {"metadata": {"name": name}}))
+    assert (primaries.total, primaries.settled) == (2, 0), "the view has not begun"
+    assert [name.name for name in primaries.unsettled()] == ["a", "b"]
+    await client.delete(CONFIG_MAPS, "default", "a")
+    following = asyncio.create_task(primaries.run())
+
+    async def counts(total: int, settled: int) -> bool:
+        return (primaries.total, primaries.settled) == (total, settled)
+
+    await until(lambda: counts(1, 1))
+    primaries.expect(await client.create(CONFIG_MAPS, "default", {"metadata": {"name": "c"}}))
+    assert primaries.total == 2
+    await until(lambda: counts(2, 2))
+    await client.delete(CONFIG_MAPS, "default", "c")
+    await until(lambda: counts(1, 1))
+    assert primaries.unsettled() == []
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)

@@ -83,5 +83,11 @@ def test_a_kill_is_told_in_one_line(each: TakeoverReport, text: str) -> None:
 
 def test_every_number_has_a_line_for_people() -> None:
     lines = dict(report().lines())
-    assert lines["objects"] == "10 of 10 reconciled"
+    assert lines["objects"] == "10 of 10 settled"
     assert "overlap violations" in lines
+
+
+def test_what_never_settled_and_what_does_not_exist_is_not_said_to_be_settled() -> None:
+    lines = dict(report(objects=0, reconciled=0).lines())
+    assert (lines["objects"], lines["settled"]) == ("none", "-")
+    assert lines["reconciles"].endswith(" per second")
