@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,12 @@ ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    before = [signal.getsignal(signum) for signum in ALL]
+    """What a terminal gives a command, whoever started the tests: nohup, for one, ignores SIGHUP."""
+    usual: tuple[Any, ...] = (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL)
+    before = [signal.signal(signum, handler) for signum, handler in zip(ALL, usual, strict=True)]
     yield
-    assert [signal.getsignal(signum) for signum in ALL] == before
+    after = [signal.signal(signum, handler) for signum, handler in zip(ALL, before, strict=True)]
+    assert tuple(after) == usual
 
 
 @pytest.mark.parametrize("signum", ALL)
