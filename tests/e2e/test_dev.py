@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 from fleet.devcluster.verdict import Verdict
 from shards.clock import boot_seconds
 from tests.integration.pods import FLEET, ROOT
+from tests.integration.waiting import wait_for
 
 WEBSITES = f"{ROOT}/docs/examples/websites.py:websites"
 DEV_SECONDS = 120.0
@@ -137,11 +137,15 @@ def _agrees(said: Said, verdict: Verdict) -> None:
             assert shown == held[0].holder, f"{held[0]} lasted all the time of {said.began}..{said.ended}: {row}"
 
 
+def when_all_is_owned() -> Said | None:
+    """None until every shard has an owner."""
+    said = ask_status()
+    return said if said is not None and said.status["shards"] and not said.status["unowned"] else None
+
+
 def test_ctrl_c_ends_everything_and_leaves_nothing_behind(home: Path) -> None:
     dev = start_dev("--objects", "20")
-    deadline = time.monotonic() + 30
-    while (said := ask_status()) is None or said.status["unowned"] or not said.status["shards"]:
-        assert time.monotonic() < deadline, "the fleet did not start"
+    said = wait_for(when_all_is_owned, what="the fleet starts")
     pids = [member["pid"] for member in said.status["members"]]
     dev.send_signal(2)
     report_of(dev)
@@ -155,13 +159,10 @@ def test_a_demo_object_that_is_deleted_meanwhile_is_not_waited_for(home: Path) -
     server = server_of(home)
     site = f"{server}/apis/demo.shardfleet.dev/v1/namespaces/demo/websites/site-0"
     until_answers(urllib.request.Request(site, method="DELETE"))
-    deadline = time.monotonic() + 30
-    while (
-        (said := ask_status()) is None
-        or said.status["unowned"]
-        or sum(m["objects"] for m in said.status["members"]) != 19
-    ):
-        assert time.monotonic() < deadline, "19 objects were not reached"
+    wait_for(
+        lambda: (said := when_all_is_owned()) and sum(m["objects"] for m in said.status["members"]) == 19,
+        what="19 objects are looked after",
+    )
     dev.send_signal(signal.SIGINT)
     report = report_of(dev)
     assert (report["objects"], report["reconciled"], report["settled"]) == (19, 19, True)
@@ -169,35 +170,30 @@ def test_a_demo_object_that_is_deleted_meanwhile_is_not_waited_for(home: Path) -
 
 def server_of(home: Path) -> str:
     """Where a `fleet dev` that has just been started serves."""
-    deadline = time.monotonic() + 30
-    while not (states := list(home.glob("fleet-*/dev-*/dev.json"))):
-        assert time.monotonic() < deadline, "no fleet dev runs"
-        time.sleep(0.02)
+    states = wait_for(lambda: list(home.glob("fleet-*/dev-*/dev.json")), what="fleet dev runs")
     state: dict[str, str] = msgspec.json.decode(states[0].read_bytes())
     return state["server"]
 
 
 def until_answers(request: urllib.request.Request) -> None:
     """Sends it until the object is there."""
-    deadline = time.monotonic() + 30
-    while True:
-        assert time.monotonic() < deadline, "the object was never made"
+
+    def answered() -> bool:
         try:
             with urllib.request.urlopen(request, timeout=10):
-                return
+                return True
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
-            time.sleep(0.02)
+            return False
+
+    wait_for(answered, what="the object is made")
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_that_comes_before_the_fleet_runs_leaves_nothing_behind(home: Path, signum: signal.Signals) -> None:
     dev = start_dev()
-    deadline = time.monotonic() + 30
-    while not list(home.glob("fleet-*/dev-*")):
-        assert time.monotonic() < deadline, "it did not start"
-        time.sleep(0.005)
+    wait_for(lambda: list(home.glob("fleet-*/dev-*")), what="it starts")
     dev.send_signal(signum)
     dev.communicate(timeout=30)
     assert dev.returncode == 130
