@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.storage import Stored
-from fleet.devcluster.watches import WatchStream
 
 JSON = "application/json"
 
 
+class EventStream(Protocol):
+    """The lines of one watch on their way to a client."""
+
+    async def read(self) -> bytes:
+        """Whole lines, at least one; b"" at the end of the stream."""
+
+    def close(self) -> None:
+        """Ends the stream after what is ready; idempotent."""
+
+
 @dataclass(slots=True)
 class Answer:
-    """body: complete unless `stream` is set; then lines come from the stream until it ends."""
+    """body: complete unless `stream` is set; then lines come from the stream until it ends.
+
+    headers: further ones of the response, such as Warning and Audit-Id.
+    """
 
     status: int
     body: bytes = b""
     content_type: str = JSON
     retry_after: str = ""
-    stream: WatchStream | None = None
+    stream: EventStream | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def failed(cls, error: StatusError) -> Answer:

@@ -14,11 +14,10 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 
 from fleet.devcluster import statuses
-from fleet.devcluster.answers import Answer
+from fleet.devcluster.answers import Answer, EventStream
 from fleet.devcluster.control import Control
 from fleet.devcluster.faults import AckLost
 from fleet.devcluster.server import ApiServer
-from fleet.devcluster.watches import WatchStream
 from shards.errors import ConfigError
 
 _BODY_LIMIT = 3 * 1024 * 1024
@@ -112,13 +111,13 @@ async def _respond(server: ApiServer, request: web.BaseRequest) -> web.StreamRes
 
 
 def _send(answer: Answer) -> web.Response:
-    headers = {"Content-Type": answer.content_type}
+    headers = {**answer.headers, "Content-Type": answer.content_type}
     if answer.retry_after:
         headers["Retry-After"] = answer.retry_after
     return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
-async def _send_stream(request: web.BaseRequest, answer: Answer, stream: WatchStream) -> web.StreamResponse:
+async def _send_stream(request: web.BaseRequest, answer: Answer, stream: EventStream) -> web.StreamResponse:
     async def chunks() -> AsyncIterator[bytes]:
         while chunk := await stream.read():
             yield chunk

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import msgspec
 
-from fleet.devcluster import patches, statuses
+from fleet.devcluster import statuses
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.definitions import Definitions
-from fleet.devcluster.deletion import delete_options
 from fleet.devcluster.discovery import discovery_answer
 from fleet.devcluster.faults import AckLost, Faults
 from fleet.devcluster.garbage import Garbage
-from fleet.devcluster.listoptions import check_list_options, filter_of, version_of
-from fleet.devcluster.lists import encoded_list, list_answer
+from fleet.devcluster.reading import Reading
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Query, Request, Target
 from fleet.devcluster.resources import NAMESPACES, Registry, ResourceType
-from fleet.devcluster.storage import Storage, Table, object_key
+from fleet.devcluster.serversettings import ServerSettings
+from fleet.devcluster.storage import Storage
 from fleet.devcluster.strategy import read_body
 from fleet.devcluster.watching import Watching
-from fleet.devcluster.writes import Outcome, Writer
+from fleet.devcluster.writes import Writer
+from fleet.devcluster.writing import Writing
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
-
-FRESHNESS_SECONDS = 3.0
-"""How long a read waits for a resourceVersion that the server has not reached (the real server's figure)."""
-
-
-@dataclass(slots=True, frozen=True)
-class ServerSettings:
-    """sharded_list_and_watch: the feature gate of KEP-5866; off: the parameter is ignored silently, as there.
-
-    bookmark_seconds: between two bookmarks of one watch. watch_seconds: shortest life of a watch without
-    timeoutSeconds; the longest is twice that. history_limit: commits per resource that a watch can go back.
-    """
-
-    sharded_list_and_watch: bool = True
-    bookmark_seconds: float = 60.0
-    watch_seconds: float = 1800.0
-    history_limit: int = 10_000
 
 
 class ApiServer:
@@ -76,7 +57,10 @@ class ApiServer:
         namespaces = self.storage.table(NAMESPACES)
         self.writer = Writer(self.storage, namespaces, self.rng, wall_seconds)
         self._log = RequestLog(recorder)
-        self._definitions = Definitions(self.registry, self.storage, self.watching)
+        definitions = Definitions(self.registry, self.storage, self.watching)
+        self._definitions = definitions
+        self._reading = Reading(self.settings, self.storage, self.watching, self._log)
+        self._writing = Writing(self.settings, self.storage, self.writer, definitions, self._log)
         self.garbage = Garbage(self.storage, self.registry, self.writer, self._log)
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.writer.create(namespaces, "", {"metadata": {"name": name}})
@@ -96,7 +80,7 @@ class ApiServer:
         """Answers one request. headers: names in lower case. Raises AckLost where a fault swallows the answer."""
         request = Request(method, path, query, body, headers or {})
         try:
-            await self._reach(request)
+            await self._reading.reach(request)
             answer = self._route(request)
         except statuses.StatusError as error:
             answer = Answer.failed(error)
@@ -116,23 +100,6 @@ class ApiServer:
         self.watching.end()
 
     # ------------------------------------------------------------------ routing
-
-    async def _reach(self, request: Request) -> None:
-        """Waits for the version that a read asks for. Raises StatusError 504."""
-        if request.method != "GET" or not request.query:
-            return
-        if request.flag("watch") and not request.flag("sendInitialEvents"):
-            return
-        wanted = version_of(request)
-        if wanted <= self.storage.version:
-            return
-        deadline = asyncio.get_running_loop().time() + FRESHNESS_SECONDS
-        while wanted > self.storage.version:
-            if asyncio.get_running_loop().time() >= deadline:
-                if request.flag("watch"):
-                    return
-                raise statuses.too_large(wanted, self.storage.version)
-            await asyncio.sleep(0.05)
 
     def _route(self, request: Request) -> Answer:
         target = Target.parse(request.path)
@@ -157,106 +124,32 @@ class ApiServer:
         table = self.storage.table(kind)
         if request.method == "GET":
             if request.flag("watch"):
-                return self._watch(request, target, table)
-            return self._get(request, target, table)
+                return self._reading.watch(request, target, table)
+            return self._reading.get(request, target, table)
         if request.method == "PUT":
-            return self._update(request, target, table)
+            return self._writing.update(request, target, table)
         if request.method == "PATCH":
-            return self._patch(request, target, table)
+            return self._writing.patch(request, target, table)
         if request.method == "DELETE" and not target.subresource:
-            return self._delete(request, target, table)
+            return self._writing.delete(request, target, table)
         if request.method == "POST" and kind.custom:
             # The real server's handler of custom resources does not look at the name in the path of a create.
-            return self._create(request, target, table)
+            return self._writing.create(request, target, table)
         raise statuses.method_not_allowed(kind, request.method)
 
     def _collection(self, request: Request, target: Target, kind: ResourceType) -> Answer:
         table = self.storage.table(kind)
         if request.method == "GET":
             if request.flag("watch"):
-                return self._watch(request, target, table)
-            return self._list(request, target, table)
+                return self._reading.watch(request, target, table)
+            return self._reading.list(request, target, table)
         if request.method == "POST" and (target.namespace or not kind.namespaced):
-            return self._create(request, target, table)
+            return self._writing.create(request, target, table)
         if request.method == "DELETE" and (target.namespace or not kind.namespaced):
-            return self._delete_collection(request, target, table)
+            return self._writing.delete_collection(request, target, table)
         if kind.custom and request.method in ("PUT", "PATCH"):
             raise statuses.bad_request("name must be provided")
         raise statuses.method_not_allowed(kind, request.method)
-
-    # ------------------------------------------------------------------ reads
-
-    def _get(self, request: Request, target: Target, table: Table) -> Answer:
-        stored = table.objects.get(object_key(target.namespace, target.name))
-        if stored is None:
-            raise statuses.not_found(table.kind, target.name)
-        self._log.answered("get", request, target, 200, stored)
-        return Answer(200, stored.raw)
-
-    def _list(self, request: Request, target: Target, table: Table) -> Answer:
-        check_list_options(request)
-        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
-        body = list_answer(table, self.storage, wanted, request)
-        self._log.answered("list", request, target, 200)
-        return Answer(200, body)
-
-    def _watch(self, request: Request, target: Target, table: Table) -> Answer:
-        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
-        if target.name:
-            wanted = wanted.named(target.name)
-        stream = self.watching.open(request, table, wanted)
-        self._log.answered("watch", request, target, 200)
-        return Answer(200, stream=stream)
-
-    # ------------------------------------------------------------------ writes
-
-    def _create(self, request: Request, target: Target, table: Table) -> Answer:
-        body = read_body(table.kind, request.body)
-        outcome = self.writer.create(table, target.namespace, body, dry_run=request.dry_run)
-        return self._written("create", request, target, table, outcome)
-
-    def _update(self, request: Request, target: Target, table: Table) -> Answer:
-        body = read_body(table.kind, request.body)
-        outcome = self.writer.update(
-            table, target.namespace, target.name, body, target.subresource, dry_run=request.dry_run
-        )
-        return self._written("update", request, target, table, outcome)
-
-    def _patch(self, request: Request, target: Target, table: Table) -> Answer:
-        change = patches.change_of(table.kind, request.content_type, request.body)
-        outcome = self.writer.patch(
-            table, target.namespace, target.name, change, target.subresource, dry_run=request.dry_run
-        )
-        return self._written("patch", request, target, table, outcome)
-
-    def _delete(self, request: Request, target: Target, table: Table) -> Answer:
-        options, dry_run = delete_options(request)
-        outcome = self.writer.delete(table, target.namespace, target.name, options, dry_run=dry_run)
-        if not dry_run:
-            self._log.answered("delete", request, target, 200, outcome.stored, removed=outcome.removed)
-            self._definitions.follow(table.kind, outcome)
-        if not outcome.removed or table.kind.returns_deleted:
-            return Answer(200, outcome.stored.raw)
-        return Answer.deleted(table.kind, outcome.stored)
-
-    def _delete_collection(self, request: Request, target: Target, table: Table) -> Answer:
-        options, dry_run = delete_options(request)
-        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
-        chosen = [each for each in table.scan(wanted.prefix) if wanted.admits(each)]
-        version = self.storage.version
-        for stored in chosen:
-            outcome = self.writer.delete(table, stored.meta.namespace, stored.meta.name, options, dry_run=dry_run)
-            if not dry_run:
-                self._log.answered("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
-                self._definitions.follow(table.kind, outcome)
-        return Answer(200, encoded_list(table.kind, chosen, {"resourceVersion": str(version)}))
-
-    def _written(self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome) -> Answer:
-        status = 201 if outcome.created else 200
-        if not request.dry_run:
-            self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
-            self._definitions.follow(table.kind, outcome)
-        return Answer(status, outcome.stored.raw)
 
     # ------------------------------------------------------------------ for tests and tools
 

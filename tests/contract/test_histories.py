@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,10 +27,9 @@ async def transcript_of(history: History, kubeconfig: Path) -> list[Document]:
 @pytest.fixture
 def embedded_unsharded(embedded: EmbeddedServer) -> Iterator[EmbeddedServer]:
     """The embedded server with its feature gate off, for the length of a test."""
-    before = embedded.server.settings
-    embedded.server.settings = replace(before, sharded_list_and_watch=False)
+    embedded.server.settings.sharded_list_and_watch = False
     yield embedded
-    embedded.server.settings = before
+    embedded.server.settings.sharded_list_and_watch = True
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda history: str(history.__name__))

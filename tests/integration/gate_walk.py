@@ -19,7 +19,8 @@ from fleet.devcluster.faults import Hold
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.judge import judge
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client
 from shards.errors import ApiError, Unreachable
 from shards.keyrange import WHOLE

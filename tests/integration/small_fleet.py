@@ -22,7 +22,8 @@ from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.journal import Entry
 from fleet.devcluster.judge import judge
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.verdict import Verdict
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings

@@ -11,7 +11,8 @@ import pytest
 
 from fleet.coordination import CoordinationUnavailable, ShardRecord
 from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.kubernetes_view import KubernetesView
 from fleet.object_names import LEASES

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
 from shards.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Meta, ObjectName, Resource, at_least

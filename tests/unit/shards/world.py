@@ -14,7 +14,8 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
 from shards.client import JSON, Client, Query
 from shards.clock import Clock
 from shards.controller import Controller

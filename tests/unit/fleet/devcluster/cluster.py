@@ -10,7 +10,8 @@ import msgspec
 
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.server import ApiServer, ServerSettings
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client
 from shards.objects import Object, Resource
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.devcluster.server import ServerSettings
+from fleet.devcluster.serversettings import ServerSettings
 from shards.errors import Conflict, Expired, NotFound, ServerTimeout
 from shards.keyrange import SPACE, fnv1a64
 from tests.unit.fleet.devcluster.cluster import (

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from fleet.devcluster.server import ServerSettings
+from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.watches import WatchStream
 from shards.objects import Object
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
