@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster test test-long bench-main bench-transport clean
+.PHONY: help setup demo check format unit contract integration model cluster test test-long bench-main bench-transport bench-devcluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for o
 
 bench-transport: setup ## CPU per request against plain aiohttp, likewise
 	$(BIN)/python -m benchmarks.transport
+
+bench-devcluster: setup ## the embedded API server: writes, deliveries, lists, memory, virtual time; likewise
+	$(BIN)/python -m benchmarks.devcluster
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

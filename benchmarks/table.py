@@ -12,16 +12,20 @@ from rich.table import Table
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One quantity. value: None where it was never reached. target: the highest that will do; None for no target."""
+    """One quantity. value: None where it was never reached. target: the highest that will do, or with `at_least` the
+    lowest; None for no target."""
 
     quantity: str
     value: float | None
     unit: str = ""
     target: float | None = None
+    at_least: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.target is None or (self.value is not None and self.value <= self.target)
+        if self.target is None or self.value is None:
+            return self.target is None
+        return self.value >= self.target if self.at_least else self.value <= self.target
 
 
 class _Line(msgspec.Struct):
@@ -48,7 +52,7 @@ def _table(rows: Sequence[Row]) -> Table:
     for name in ("quantity", "value", "unit", "target", ""):
         table.add_column(name, justify="right" if name in ("value", "target") else "left")
     for row in rows:
-        target = "" if row.target is None else f"<= {row.target:g}"
+        target = "" if row.target is None else f"{'>=' if row.at_least else '<='} {row.target:g}"
         verdict = "" if row.target is None else "ok" if row.ok else "MISSED"
         value = "never" if row.value is None else f"{row.value:g}"
         table.add_row(row.quantity, value, row.unit, target, verdict)

@@ -1,4 +1,4 @@
-"""The command `fleet`: dev, run, status, version.
+"""The command `fleet`: dev, run, serve, status, version.
 
 What can be wrong is said in one sentence on standard error; --traceback shows where it came from. Exit codes: 0, 1 for
 what went wrong at run time, 2 for what is wrong in the command line, the config or the author's module. Imports are
@@ -31,6 +31,11 @@ EXIT_INTERRUPTED = 130
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _KUBECONFIG = click.option(
     "--kubeconfig", type=_FILE, help="Default: $KUBECONFIG, else the pod's service account, else ~/.kube/config."
+)
+_JOURNAL = click.option(
+    "--journal",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for journals of what each worker did and saw. Default: none are kept.",
 )
 _CONTEXT = click.option("--context", help="Context of the kubeconfig. Default: its current one.")
 
@@ -81,7 +86,10 @@ def version() -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Private directory in which the processes meet. Default: a fresh one.",
 )
-def run(config_file: Path, kubeconfig: Path | None, context: str | None, run_dir: Path | None) -> int:
+@_JOURNAL
+def run(
+    config_file: Path, kubeconfig: Path | None, context: str | None, run_dir: Path | None, journal: Path | None
+) -> int:
     """Run one pod's worth of a fleet on any cluster, until SIGTERM or Ctrl-C."""
     from fleet import pod
     from fleet.config_file import load_config
@@ -96,6 +104,7 @@ def run(config_file: Path, kubeconfig: Path | None, context: str | None, run_dir
         kubeconfig=str(kubeconfig) if kubeconfig else None,
         context=context,
         run_dir=run_dir,
+        journal_dir=journal,
     )
     return pod.exit_code(pod.run(plan))
 
@@ -150,6 +159,7 @@ def status(kubeconfig: Path | None, context: str | None, fleet_name: str, namesp
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the embedded API server. Default: any free.")
 @click.option("--crd", "crds", type=_FILE, multiple=True, help="CRD file. Default: <FILE without .py>-crd.yaml.")
 @click.option("--log-file", type=_FILE, help="Keep the log here. Default: it goes at the end.")
+@_JOURNAL
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=300.0, show_default=True, help="Seconds, for --until-settled."
 )
@@ -163,6 +173,32 @@ def dev(reference: str, **given: Any) -> int:
     from fleet.dev.run import run_dev
 
     return run_dev(DevOptions.of(reference, **given))
+
+
+@cli.command(short_help="Serve an empty Kubernetes API here.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free one.")
+@click.option("--load", type=_FILE, multiple=True, help="YAML file of objects that exist from the start, CRDs first.")
+@click.option("--write-kubeconfig", "kubeconfig", type=_FILE, help="Write the kubeconfig there instead of printing it.")
+@click.option("--sharding/--no-sharding", default=True, show_default=True, help="Honour shardSelector (KEP-5866).")
+@click.option(
+    "--front-ends", type=click.IntRange(1, 16), default=1, show_default=True, help="API servers over one storage."
+)
+@click.option(
+    "--admin-token",
+    default="",
+    help="Let RBAC decide; this bearer token may do everything. Go clients send no token without TLS.",
+)
+@click.option("--certificate", type=_FILE, help="PEM file; serves https, with --key.")
+@click.option("--key", type=_FILE, help="PEM file of its key.")
+@click.option("--journal", type=_FILE, help="Write every request there, as JSON lines.")
+def serve(**given: Any) -> int:
+    """Serve an embedded Kubernetes API on loopback, without a fleet, until Ctrl-C.
+
+    The kubeconfig goes to standard output. Everything is forgotten at the end.
+    """
+    from fleet.dev.serve import ServeOptions, serve_alone
+
+    return serve_alone(ServeOptions(**given))
 
 
 def _running_dev() -> DevState | None:

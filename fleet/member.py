@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -62,7 +61,7 @@ class Member:
     ) -> None:
         assert draft.holder is not None, "a member names its incarnation"
         self.coordination = coordination
-        self.draft = replace(draft, pid=os.getpid())
+        self.draft = draft
         self.incarnation: Incarnation = draft.holder
         self.renew_seconds = renew_seconds
         self.reaped_predecessor = reaped_predecessor

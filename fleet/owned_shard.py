@@ -25,6 +25,8 @@ class OwnedShard(Protocol):
 
     def load(self) -> dict[str, float]: ...
 
+    def pulse(self) -> dict[str, float]: ...
+
 
 def shard_load(shard: OwnedShard) -> ShardLoad:
     """For the member record: rounded, so that the record stays small."""

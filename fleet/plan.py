@@ -32,3 +32,5 @@ class RunPlan:
     """Revision of the pod template, "" where unknown: during a rollout the newest one is preferred."""
     run_dir: Path
     """Private directory of this pod's processes: children.json and their sockets."""
+    journal_dir: Path | None = None
+    """Where the workers write their journals; None: they keep none."""

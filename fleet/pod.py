@@ -36,6 +36,7 @@ def prepare(
     kubeconfig: str | None = None,
     context: str | None = None,
     run_dir: Path | None = None,
+    journal_dir: Path | None = None,
     pod: str = "",
 ) -> RunPlan:
     """Checks everything that can be checked before a process is forked, and draws up the plan.
@@ -59,6 +60,7 @@ def prepare(
         namespace=namespace,
         revision=os.environ.get("POD_REVISION", ""),
         run_dir=rundir.create("run", run_dir),
+        journal_dir=journal_dir,
     )
 
 

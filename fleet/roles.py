@@ -27,9 +27,11 @@ from fleet.plan import RunPlan
 from fleet.planner import PlanSettings
 from fleet.watchdog import Watchdog, WatchdogSettings
 from fleet.worker import Worker, WorkerSettings
+from fleet.worker_journal import observed, open_journal
 from shards.clock import boot_seconds
 from shards.controller import identity_of, scope_of
 from shards.errors import ApiError, Unreachable
+from shards.journal import Journal
 from shards.keyrange import KeyRange
 from shards.kube import KubeTransport, connect
 from shards.metrics import ShardMetrics
@@ -89,7 +91,8 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     registry = new_registry()
     metrics = FleetMetrics(registry)
     shard_metrics = ShardMetrics(registry)
-    worker = await _make_worker(start, plan, transport, metrics, shard_metrics)
+    journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
+    worker = await _make_worker(start, plan, transport, metrics, shard_metrics, journal)
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -105,7 +108,8 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     await health.start()
     watchdog.start()
     try:
-        await worker.run(stop)
+        async with observed(worker, journal):
+            await worker.run(stop)
     finally:
         watchdog.stop()
         await health.close()
@@ -118,6 +122,7 @@ async def _make_worker(
     transport: KubeTransport,
     metrics: FleetMetrics,
     shard_metrics: ShardMetrics,
+    journal: Journal,
 ) -> Worker:
     config = plan.config
     name = member_name(plan, start.slot)
@@ -131,6 +136,7 @@ async def _make_worker(
         slots=asyncio.Semaphore(settings.queue.max_concurrent_reconciles),
         server_side_sharding=await _server_filters(transport, plan),
         product=PRODUCT,
+        journal=journal,
     )
 
     def make_shard(each: KeyRange) -> Shard:

@@ -11,7 +11,7 @@ import asyncio
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.confirmation import keep_confirmed
@@ -40,6 +40,7 @@ class WorkerSettings:
 
     leave_seconds: how long a leaving member waits for standbys before it releases without them.
     drain_seconds: how long running reconciles may take before they are cancelled in a drain.
+    pid: of this process, shown in its record.
     """
 
     name: str
@@ -52,6 +53,7 @@ class WorkerSettings:
     renew_seconds: float
     leave_seconds: float = 10.0
     drain_seconds: float = 5.0
+    pid: int = field(default_factory=os.getpid)
 
 
 class Worker:
@@ -90,6 +92,7 @@ class Worker:
                 lease_seconds=settings.lease_seconds,
                 revision=settings.revision,
                 pod=settings.pod,
+                pid=settings.pid,
                 scope=settings.scope,
             ),
             renew_seconds=settings.renew_seconds,

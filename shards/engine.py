@@ -14,6 +14,7 @@ from functools import partial
 from shards.controller import Controller
 from shards.errors import NotOwner, Undrained
 from shards.fence import Fence
+from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.live import LiveReader
 from shards.load import LoadMeter
@@ -89,7 +90,7 @@ class Engine:
             product=runtime.product,
             stores=self.stores,
             sources=self.sources,
-            live=LiveReader(runtime.transport, guards, runtime.clock, runtime.metrics, name),
+            live=LiveReader(runtime.transport, guards, runtime.clock, runtime.metrics, name, runtime.journal),
             kinds=runtime.kinds,
         )
         self._loop = asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")
@@ -181,6 +182,8 @@ class Engine:
             if key is None:
                 return False
             if not self._held_back(fence, key, now):
+                if self._runtime.journal.on:
+                    self._note_start(key, now)
                 overlay = self.parked.take(key)
                 name = f"reconcile {self.controller.name} {key}"
                 task = asyncio.create_task(self._reconcile(fence, key, overlay), name=name)
@@ -220,6 +223,30 @@ class Engine:
             self.meter.record(now - started, now)
             metrics.reconciles.labels(name, ended).inc()
             metrics.reconcile_seconds.labels(name).observe(now - started)
+            if self._runtime.journal.on:
+                self._note_end(key, now, ended, now - started)
+
+    def _note_start(self, key: Key, now: float) -> None:
+        views = {str(resource): store.resource_version for resource, store in self.stores.items()}
+        self._runtime.journal.write(
+            Note(
+                "started",
+                now,
+                controller=self.controller.name,
+                range=str(self.shard),
+                resource=str(self.controller.primary),
+                key=str(key),
+                uid=key.uid,
+                views=views,
+                seconds=now - self.queue.waited_since,
+            )
+        )
+
+    def _note_end(self, key: Key, now: float, outcome: str, seconds: float) -> None:
+        name, covered = self.controller.name, str(self.shard)
+        self._runtime.journal.write(
+            Note("ended", now, "", name, covered, key=str(key), uid=key.uid, outcome=outcome, seconds=seconds)
+        )
 
     def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
         """Every way out of a reconcile, also that of a task that was cancelled before its first step."""

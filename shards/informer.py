@@ -12,6 +12,8 @@ from shards.client import Transport
 from shards.clock import Clock
 from shards.errors import ShardError, Unreachable
 from shards.informer_meters import InformerMeters
+from shards.informer_notes import InformerNotes
+from shards.journal import NO_JOURNAL, Journal
 from shards.metrics import ShardMetrics
 from shards.source import Source
 from shards.store import Change, Entry, Replacement, StoreReader, StoreWriter
@@ -57,6 +59,7 @@ class Informer:
         metrics: ShardMetrics | None = None,
         namespace: str = "",
         user_agent: str = "",
+        journal: Journal = NO_JOURNAL,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -70,6 +73,7 @@ class Informer:
         self._clock = clock
         self._meters = InformerMeters(metrics, str(source.resource))
         self._user_agent = user_agent
+        self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng)
         self._writer = StoreWriter()
         self._gathered: Replacement | None = None
@@ -142,9 +146,7 @@ class Informer:
                 await self._check(request)
         except ShardError as error:
             self._failed(error)
-        except (
-            Exception
-        ) as error:  # an informer that ends leaves its shard blind: whatever a transport raises is healed
+        except Exception as error:  # one that ends leaves its shard blind: everything is healed
             log.exception("informer of %s", self.source.resource)
             # It may have come between the machine's step and the store's: only a list makes them agree for certain.
             self._machine.distrust()
@@ -184,6 +186,7 @@ class Informer:
         if request.first or self._gathered is None:
             self._riding += self._asked
             self._asked = []
+            self.notes.list_began(instead=self._gathered is not None)
             self._gathered = self._writer.begin()
             self._list_began_at = self._clock()
         page = decode_page(await self._get(request.query))
@@ -206,10 +209,12 @@ class Informer:
             log.warning("%s: the new list is older than the view was", self.source.resource)
         self.trouble = ""
         self._meters.listed()
+        self.notes.listed(self._machine.version, len(self.store))
         for change in changes:
             self._hand_over(change)
             if self._slice_is_over():
                 await self._next_slice()
+        self.notes.handed_over()
         self.synced.set()
         self.current_at = max(self.current_at, self._list_began_at)
         riding, self._riding = self._riding, []
@@ -270,6 +275,7 @@ class Informer:
             self._hand_over(change)
 
     def _hand_over(self, change: Change) -> None:
+        self.notes.changed(change)
         try:
             self._handler(change)
         except Exception:  # the author's mapping functions run in here; one bad object must not stop the others

@@ -21,7 +21,7 @@ from shards.credentials import RELOAD_SECONDS, Access, Load
 from shards.errors import ConfigError, ShardError
 from shards.http_transport import KubeTransport
 
-__all__ = ["KubeTransport", "connect", "preload"]
+__all__ = ["KubeTransport", "connect", "loader", "preload"]
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ async def connect(
     ~/.kube/config. context: one of the kubeconfig, instead of its current one. Credential plugins run in a thread.
     Raises ConfigError.
     """
-    load = _loader(kubeconfig, context)
+    load = loader(kubeconfig, context)
     return KubeTransport(await asyncio.to_thread(load), load, clock)
 
 
@@ -57,7 +57,8 @@ _temporary_files = threading.Lock()
 """The loader keeps its temporary files in a global: one load at a time, from writing them to removing them."""
 
 
-def _loader(kubeconfig: str | None, context: str | None) -> Load:
+def loader(kubeconfig: str | None, context: str | None) -> Load:
+    """Reads the configuration that is meant, each time anew; arguments as of `connect`. Raises ConfigError."""
     chosen = kubeconfig or os.environ.get("KUBECONFIG")
     if not chosen and not context and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return _in_cluster

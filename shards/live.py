@@ -11,6 +11,7 @@ from shards.breaker import Breaker, BreakerSettings, BreakerState, Budget
 from shards.client import Query, Transport
 from shards.clock import Clock
 from shards.errors import ApiError, NotFound, NotReadyYet, Unreachable
+from shards.journal import NO_JOURNAL, Journal, Note
 from shards.keyrange import slot_of
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Object, ObjectName, Resource
@@ -49,13 +50,20 @@ class LiveReader:
     """Reads objects from the server for one controller."""
 
     def __init__(
-        self, transport: Transport, guards: Guards, clock: Clock, metrics: ShardMetrics, controller: str
+        self,
+        transport: Transport,
+        guards: Guards,
+        clock: Clock,
+        metrics: ShardMetrics,
+        controller: str,
+        journal: Journal = NO_JOURNAL,
     ) -> None:
         self.guards = guards
         self._transport = transport
         self._clock = clock
         self._metrics = metrics
         self._controller = controller
+        self._journal = journal
 
     def refuse_destructive(self) -> str | None:
         """Why no destructive act may be prepared now; None when one may."""
@@ -144,3 +152,6 @@ class LiveReader:
 
     def _count(self, purpose: str, result: str) -> None:
         self._metrics.live_reads.labels(self._controller, purpose, result).inc()
+        if self._journal.on:
+            note = Note("live", self._clock(), controller=self._controller, outcome=result, cause=purpose)
+            self._journal.write(note)

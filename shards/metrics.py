@@ -15,7 +15,9 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 class ShardMetrics:
     """All metrics of the shards of one worker. registry: where they are registered; one instance per registry."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """registry: None for one of its own."""
+        registry = registry or CollectorRegistry()
         self.reconciles = Counter(
             "shardfleet_reconcile_total",
             "Reconciles that ended, by result: success, requeue_after, error, terminal, timeout, conflict, not_ready, "

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from shards.errors import ShardError
 from shards.fence import Fence
+from shards.journal import Note
 from shards.objects import Key, Object, ObjectName, Resource
 from shards.own_writes import Barrier, Blocked
 from shards.parking import Parked, Parking
@@ -113,6 +114,19 @@ class ParkedKeys:
         if known is None:
             for resource in blocked.resources:
                 self._runtime.metrics.parks.labels(self._controller, str(resource)).inc()
+            if self._runtime.journal.on:
+                views = {str(each): self._stores[each].resource_version for each in blocked.resources}
+                self._runtime.journal.write(
+                    Note(
+                        "parked",
+                        now,
+                        controller=self._controller,
+                        key=str(key),
+                        uid=key.uid,
+                        cause=blocked.reason,
+                        views=views,
+                    )
+                )
         overdue = blocked.needs_read or now - parked.since >= self._runtime.settings.gate.live_read_after_seconds
         if overdue and parked.probes > probes and key not in self.settling:
             task = asyncio.create_task(self._settle(fence, key, parked, wake), name=f"live read {key}")

@@ -20,6 +20,7 @@ from shards.errors import (
     TooManyRequests,
 )
 from shards.fence import Fence
+from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key, ObjectName
 from shards.runtime import WorkerRuntime
@@ -96,7 +97,7 @@ class Reconciler:
         except TimeoutError as error:
             if self._controller.plain or timeout.expired():
                 context.log.warning("took longer than %g s and was cancelled", seconds)
-                self._queue.add_rate_limited(key, self._runtime.clock())
+                self._back_off(key, self._runtime.clock())
                 return "timeout"
             return self._failed(fence, key, context, error)
         except (Exception, SystemExit) as error:
@@ -173,11 +174,20 @@ class Reconciler:
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
         asked = error.retry_after_seconds if isinstance(error, TooManyRequests) else None
-        delay = self._queue.add_rate_limited(key, now, at_least_seconds=asked or 0.0)
+        delay = self._back_off(key, now, at_least_seconds=asked or 0.0)
         self._runtime.metrics.retries.labels(self._controller.name).inc()
         expected = isinstance(error, ShardError)
         context.log.warning("failed, next try in %.3g s: %r", delay, error, exc_info=None if expected else error)
         return "conflict" if isinstance(error, Conflict) else "error"
+
+    def _back_off(self, key: Key, now: float, *, at_least_seconds: float = 0.0) -> float:
+        failures = self._queue.failures(key)
+        delay = self._queue.add_rate_limited(key, now, at_least_seconds=at_least_seconds)
+        if self._runtime.journal.on:
+            name, covered = self._controller.name, str(self._shard)
+            note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)
+            self._runtime.journal.write(note)
+        return delay
 
     def _patience(self, key: Key, *, owner: bool) -> float:
         """Seconds until a key that is not ready is tried again."""

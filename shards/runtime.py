@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from shards.client import Transport
 from shards.clock import Clock
+from shards.journal import NO_JOURNAL, Journal
 from shards.live import Guards
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
@@ -21,6 +22,7 @@ class WorkerRuntime:
 
     server_side_sharding: whether the server proved that it filters by shardSelector; None: not known, filter locally.
     guards: live-read budget and breaker, per controller. kinds: `kind` per resource, as discovered.
+    journal: what this worker did and saw, for a judge.
     """
 
     transport: Transport
@@ -33,6 +35,7 @@ class WorkerRuntime:
     product: str = "fleet/0.1.0"
     guards: dict[str, Guards] = field(default_factory=dict)
     kinds: dict[Resource, str] = field(default_factory=dict)
+    journal: Journal = NO_JOURNAL
     _threads: ThreadPoolExecutor | None = None
 
     def guards_of(self, controller: str) -> Guards:

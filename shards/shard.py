@@ -16,6 +16,7 @@ from shards.controller import Controller
 from shards.engine import Engine
 from shards.errors import ConfigError, NotOwner, Undrained
 from shards.handover_gate import HandoverGate, mark_of
+from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key, newest
 from shards.own_writes import Barrier, Phase
@@ -96,6 +97,7 @@ class Shard:
         for engine in self._engines:
             engine.start(tenure)
         self.open = True
+        self._note("opened")
         self._deadline_task = asyncio.create_task(self._watch_deadline(tenure), name=f"deadline {self.range.short}")
         await self._queue_everything()
 
@@ -113,6 +115,7 @@ class Shard:
         finally:
             if self._tenure is not None:
                 self._tenure.end()
+        self._note("drained")
         await self._see_own_writes()
         return self._watermark()
 
@@ -131,6 +134,11 @@ class Shard:
             await asyncio.gather(*tasks, return_exceptions=True)
             for engine in self._engines:
                 self._runtime.metrics.forget_shard(engine.controller.name, str(self.range))
+            self._note("stopped")
+
+    def _note(self, what: str) -> None:
+        epoch = self._tenure.shard_epoch if self._tenure is not None else 0
+        self._runtime.journal.write(Note(what, self._runtime.clock(), range=str(self.range), epoch=epoch))
 
     # -- what is asked from outside ----------------------------------------------------------------------------------
 
@@ -155,6 +163,14 @@ class Shard:
         """Keys whose reconciles run now, as `controller namespace/name`."""
         return [f"{engine.controller.name} {key}" for engine in self._engines for key in engine.running]
 
+    def unsettled(self) -> list[str]:
+        """Keys that are ready, running, parked or failing, as `controller namespace/name (which)`."""
+        now, found = self._runtime.clock(), []
+        for engine in self._engines:
+            states = engine.queue.unsettled(now) | dict.fromkeys(engine.parked.parking.keys, "parked")
+            found += [f"{engine.controller.name} {key} ({state})" for key, state in states.items()]
+        return found
+
     def load(self) -> dict[str, float]:
         """objects, queue_depth, parked: now. reconciles_per_second, reconcile_seconds_per_second: over a minute."""
         now = self._runtime.clock()
@@ -167,6 +183,15 @@ class Shard:
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
+
+    def pulse(self) -> dict[str, float]:
+        """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is
+        furthest behind was known to be current. longest_wait: of a ready key."""
+        now = self._runtime.clock()
+        for view in self._views.values():
+            view.informer.notes.view(view.store)
+        oldest = min(view.informer.current_at for view in self._views.values())
+        return {"view_age": now - oldest, "longest_wait": max(each.queue.oldest_age(now) for each in self._engines)}
 
     # -- the handover gate -------------------------------------------------------------------------------------------
 
@@ -254,12 +279,8 @@ class Shard:
             log.info("shard %s: its views do not show all its writes yet", self.range.short)
 
     def _unseen(self) -> list[Barrier]:
-        found = []
-        for engine in self._engines:
-            if engine.fence is not None:
-                for barriers in engine.fence.writes.unseen(engine.stores).values():
-                    found += barriers
-        return found
+        fences = [(engine.fence, engine.stores) for engine in self._engines if engine.fence is not None]
+        return [each for fence, stores in fences for found in fence.writes.unseen(stores).values() for each in found]
 
     def _watermark(self) -> Watermark:
         marks: dict[str, ResourceMark] = {}

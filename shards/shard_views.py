@@ -100,6 +100,7 @@ def _make_view(
         metrics=runtime.metrics,
         namespace="".join(source.scope.namespaces),
         user_agent=str(agent),
+        journal=runtime.journal,
     )
     view = ShardView(name, source, informer)
     return view

@@ -80,6 +80,13 @@ class Source:
         )
         return [(name, value) for name, value in wanted if value]
 
+    @property
+    def whole(self) -> bool:
+        """Whether the range, of the objects' own UIDs, is all that filters this view."""
+        by_range = self.role == "primary" and self.partition_key is PartitionKey.UID
+        scope = self.scope
+        return by_range and not (scope.namespaces or scope.label_selector or scope.field_selector)
+
     def admits(self, meta: Meta) -> bool:
         """Whether the object belongs here: the local check, made in every mode."""
         if self.role == "watched":

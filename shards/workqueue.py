@@ -50,6 +50,8 @@ class WorkQueue(Generic[K]):
         """(ready at, entry, key), earliest first. An entry that is not the one in _delayed is stale and skipped."""
         self._entries = 0
         self._failures: dict[K, int] = {}
+        self.waited_since = 0.0
+        """Since when the key that `get` handed out last had been ready."""
         self._high_run = 0
         self._closed = False
 
@@ -103,10 +105,10 @@ class WorkQueue(Generic[K]):
             return None
         self._ripen(now)
         if self._low and (not self._high or self._low_turn(now)):
-            key, _ = self._low.popitem(last=False)
+            key, self.waited_since = self._low.popitem(last=False)
             self._high_run = 0
         elif self._high:
-            key, _ = self._high.popitem(last=False)
+            key, self.waited_since = self._high.popitem(last=False)
             self._high_run += 1
         else:
             return None
@@ -140,6 +142,14 @@ class WorkQueue(Generic[K]):
         """Number of ready keys; those being processed do not count."""
         self._ripen(now)
         return len(self._high) + len(self._low)
+
+    def unsettled(self, now: float) -> dict[K, str]:
+        """Keys that are ready, running or failing, with that word. Keys that are merely due later do not count."""
+        self._ripen(now)
+        found: dict[K, str] = dict.fromkeys(self._failures, "failing")
+        found.update(dict.fromkeys((*self._high, *self._low), "ready"))
+        found.update(dict.fromkeys(self._processing, "running"))
+        return found
 
     def oldest_age(self, now: float) -> float:
         """Seconds since which the longest waiting ready key waits; 0 without one."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from shards.testing.server import EmbeddedServer
     from tests.cluster.plane import ControlPlane
-    from tests.embedded import EmbeddedServer
 
 asyncio.set_event_loop(None)
 """looptime asks the policy for a loop in tests that have none; told that there is none, it makes none to leak."""
 
-REAL = frozenset({"real_cluster", "real_cluster_unsharded", "cluster_binary"})
+pytest_plugins = ["shards.testing.fixtures"]
+
+REAL = frozenset({"real_cluster", "real_cluster_unsharded", "real_kubeconfig", "cluster_binary"})
 """Fixtures that need the binary of the test cluster."""
 HERE = Path(__file__).parent
 BY_DIRECTORY = {"contract": pytest.mark.contract, "integration": pytest.mark.integration}
@@ -39,7 +42,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Builds the test cluster before the first test, outside every test's time limit, and shows how far it is."""
     if session.config.option.collectonly or not any(item.get_closest_marker("real") for item in session.items):
         return
-    from tests.cluster.build import BuildFailed, ensure
+    from tests.cluster.build import ensure
+    from tests.cluster.gobuild import BuildFailed
 
     capture = session.config.pluginmanager.getplugin("capturemanager")
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
@@ -54,10 +58,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    """The embedded API server over HTTP, with a recorder in front."""
-    from tests.embedded import EmbeddedServer
+    """The embedded API server over HTTP, with a recorder in front and access control as on a real cluster."""
+    from fleet.devcluster.serversettings import ServerSettings
+    from shards.testing.server import EmbeddedServer
 
-    with EmbeddedServer(tmp_path_factory.mktemp("embedded")) as server:
+    with EmbeddedServer(tmp_path_factory.mktemp("embedded"), ServerSettings(admin_token="admin")) as server:
         yield server
 
 
@@ -77,6 +82,16 @@ def real_cluster(cluster_binary: Path, tmp_path_factory: pytest.TempPathFactory)
     directory = tmp_path_factory.mktemp("cluster")
     with ControlPlane(directory, binary=cluster_binary, controllers=GARBAGE_COLLECTION) as plane:
         yield plane
+
+
+@pytest.fixture(scope="session")
+def real_kubeconfig(request: pytest.FixtureRequest) -> Path:
+    """Of a real API server with server-side sharding and garbage collection.
+
+    `$REAL_KUBECONFIG` names one that runs already, which saves the ten seconds of a start while tests are written.
+    """
+    given = os.environ.get("REAL_KUBECONFIG")
+    return Path(given) if given else Path(request.getfixturevalue("real_cluster").kubeconfig)
 
 
 @pytest.fixture(scope="session")

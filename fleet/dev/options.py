@@ -14,6 +14,7 @@ from shards.errors import ConfigError
 FLEET = "dev"
 POD = "dev"
 NAMESPACE = "default"
+SERVER_JOURNAL = "server.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class DevOptions:
     crds: tuple[Path, ...]
     log_file: Path | None
     timeout_seconds: float
+    journal: Path | None = None
+    """Directory for the journals of the server (`server.jsonl`) and of each worker."""
 
     @classmethod
     def of(
@@ -49,6 +52,7 @@ class DevOptions:
         crds: Sequence[Path] = (),
         log_file: Path | None = None,
         timeout: float = 300.0,
+        journal: Path | None = None,
     ) -> DevOptions:
         """From the command line. Raises ConfigError."""
         if until_settled and for_seconds is not None:
@@ -67,6 +71,7 @@ class DevOptions:
             crds=tuple(crds),
             log_file=log_file,
             timeout_seconds=timeout,
+            journal=journal,
         )
 
     def config(self) -> FleetConfig:

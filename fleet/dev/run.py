@@ -14,7 +14,7 @@ from fleet import pod, rundir
 from fleet.controllers import LoadedController, load_controller
 from fleet.dev import endings
 from fleet.dev.demo import Demo, find_demo
-from fleet.dev.options import FLEET, NAMESPACE, POD, DevOptions
+from fleet.dev.options import FLEET, NAMESPACE, POD, SERVER_JOURNAL, DevOptions
 from fleet.dev.process import Part, Say, start
 from fleet.dev.report import Report
 from fleet.dev.server import run_server, write_kubeconfig
@@ -61,7 +61,8 @@ def _run(
 ) -> int:
     log_fd = _opened(log.file)
     namespaces = {namespace for obj in objects if (namespace := obj["metadata"].get("namespace"))}
-    serve = partial(run_server, port=options.port, crds=demo.crds, namespaces=namespaces)
+    journal = options.journal / SERVER_JOURNAL if options.journal is not None else None
+    serve = partial(run_server, port=options.port, crds=demo.crds, namespaces=namespaces, journal=journal)
     server = start("embedded API server", serve, log_fd)
     parts.append(server)
     url = server.wait_ready(_SERVER_SECONDS)
@@ -107,7 +108,14 @@ def _opened(log_file: Path) -> int:
 
 def _run_pod(say: Say, *, options: DevOptions, loaded: LoadedController, kubeconfig: Path, run_dir: Path) -> int:
     """What `fleet run` does, with a config of our own."""
-    plan = pod.prepare(options.config(), [loaded.controller], kubeconfig=str(kubeconfig), run_dir=run_dir, pod=POD)
+    plan = pod.prepare(
+        options.config(),
+        [loaded.controller],
+        kubeconfig=str(kubeconfig),
+        run_dir=run_dir,
+        journal_dir=options.journal,
+        pod=POD,
+    )
     say("prepared")
     return pod.run(plan)
 

@@ -12,6 +12,8 @@ import yaml
 from fleet.dev.options import NAMESPACE
 from fleet.dev.process import Say
 from fleet.devcluster.http import serve
+from fleet.devcluster.journal import Level
+from fleet.devcluster.journalfile import JournalFile
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from fleet.devcluster.server import ApiServer
@@ -22,16 +24,27 @@ from shards.objects import Object
 HOST = "127.0.0.1"
 
 
-def run_server(say: Say, *, port: int, crds: Sequence[Object], namespaces: Iterable[str]) -> int:
-    """Serves until SIGTERM; says its URL once CRDs and namespaces are there. Raises ConfigError."""
-    asyncio.run(_serve(say, port, crds, namespaces))
+def run_server(
+    say: Say, *, port: int, crds: Sequence[Object], namespaces: Iterable[str], journal: Path | None = None
+) -> int:
+    """Serves until SIGTERM; says its URL once CRDs and namespaces are there. Raises ConfigError.
+
+    journal: the file for a line of every request; with one, watch events and lists have lines as well.
+    """
+    recorder = Recorder(level=Level.REQUESTS if journal is None else Level.DELIVERIES)
+    file = None if journal is None else JournalFile(recorder, journal)
+    try:
+        asyncio.run(_serve(say, port, crds, namespaces, recorder))
+    finally:
+        if file is not None:
+            file.close()
     return 0
 
 
-async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterable[str]) -> None:
+async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterable[str], recorder: Recorder) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    server = ApiServer(recorder=Recorder())
+    server = ApiServer(recorder=recorder)
     for crd in crds:
         try:
             server.seed(CUSTOM_RESOURCE_DEFINITIONS.resource, crd)
@@ -46,14 +59,27 @@ async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterab
     await door.close()
 
 
-def write_kubeconfig(file: Path, url: str) -> None:
-    """A kubeconfig for the server, which kubectl reads too."""
+def kubeconfig_text(*urls: str, token: str = "", authority: Path | None = None) -> str:
+    """A kubeconfig for these servers, which kubectl reads too: contexts `dev`, `dev-2`, `dev-3` ...
+
+    authority: PEM file of the certificate that clients trust, for https.
+    """
+    trust = {"certificate-authority": str(authority.resolve())} if authority else {}
+    names = ["dev", *(f"dev-{number}" for number in range(2, len(urls) + 1))]
+    user = {"token": token} if token else {}
+    contexts = [{"name": name, "context": {"cluster": name, "user": "dev", "namespace": NAMESPACE}} for name in names]
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "dev",
-        "clusters": [{"name": "dev", "cluster": {"server": url}}],
-        "users": [{"name": "dev", "user": {}}],
-        "contexts": [{"name": "dev", "context": {"cluster": "dev", "user": "dev", "namespace": NAMESPACE}}],
+        "clusters": [
+            {"name": name, "cluster": {"server": url, **trust}} for name, url in zip(names, urls, strict=True)
+        ],
+        "users": [{"name": "dev", "user": user}],
+        "contexts": contexts,
     }
-    file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def write_kubeconfig(file: Path, url: str) -> None:
+    file.write_text(kubeconfig_text(url), encoding="utf-8")

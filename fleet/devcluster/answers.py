@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,11 +15,22 @@ from fleet.devcluster.storage import Stored
 JSON = "application/json"
 
 
+class ConnectionLost(Exception):
+    """The connection to the client breaks here. Doors abort it; what was not sent is lost."""
+
+
+class Interrupted(Exception):
+    """A `read` that was called off by `interrupt`; nothing is lost, the next read goes on."""
+
+
 class EventStream(Protocol):
-    """The lines of one watch on their way to a client."""
+    """The lines of one watch, or the pieces of one body, on their way to a client."""
 
     async def read(self) -> bytes:
-        """Whole lines, at least one; b"" at the end of the stream."""
+        """Some bytes, whole lines unless a fault cuts them; b"" at the end. Raises Interrupted, ConnectionLost."""
+
+    def interrupt(self) -> None:
+        """Makes a read that waits now raise Interrupted."""
 
     def close(self) -> None:
         """Ends the stream after what is ready; idempotent."""
@@ -29,7 +40,7 @@ class EventStream(Protocol):
 class Answer:
     """body: complete unless `stream` is set; then lines come from the stream until it ends.
 
-    headers: further ones of the response, such as Warning and Audit-Id.
+    headers: further ones of the response. warnings: sentences; a door sends each as a Warning header of its own.
     """
 
     status: int
@@ -37,7 +48,8 @@ class Answer:
     content_type: str = JSON
     retry_after: str = ""
     stream: EventStream | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
     @classmethod
     def failed(cls, error: StatusError) -> Answer:

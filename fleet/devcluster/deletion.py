@@ -1,77 +1,19 @@
-"""What a DELETE asks for, and what it makes of an object that something still holds. Pure."""
+"""What a DELETE makes of an object that something still holds. Pure."""
 
 from __future__ import annotations
 
-import msgspec
-
-from fleet.devcluster import statuses
-from fleet.devcluster.requests import Request
-from fleet.devcluster.resources import ResourceType
-from fleet.devcluster.storage import Stored
+from fleet.devcluster.deleteoptions import DeleteOptions
+from fleet.devcluster.resources import NAMESPACES, ResourceType
 from shards.objects import Object
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
-
-class Preconditions(msgspec.Struct, rename="camel"):
-    """What the object must be; None: not asked."""
-
-    uid: str | None = None
-    resource_version: str | None = None
+_ORPHANING = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
+"""Whose dependents stay unless the delete says otherwise: old clients expect it."""
 
 
-class DeleteOptions(msgspec.Struct, rename="camel"):
-    """Body of a DELETE."""
-
-    preconditions: Preconditions | None = None
-    propagation_policy: str | None = None
-    orphan_dependents: bool | None = None
-    grace_period_seconds: int | None = None
-    dry_run: list[str] | None = None
-
-
-def delete_options(request: Request) -> tuple[DeleteOptions, bool]:
-    """The options, from body and query, and whether it is a dry run. Raises StatusError."""
-    options = _read(request.body)
-    policy = request.option("propagationPolicy")
-    if policy and options.propagation_policy is None:
-        options.propagation_policy = policy
-    if request.option("gracePeriodSeconds") and options.grace_period_seconds is None:
-        options.grace_period_seconds = request.number("gracePeriodSeconds")
-    return options, request.dry_run or options.dry_run == ["All"]
-
-
-def _read(raw: bytes | None) -> DeleteOptions:
-    """Raises StatusError 400."""
-    if not raw:
-        return DeleteOptions()
-    try:
-        return msgspec.json.decode(raw, type=DeleteOptions)
-    except msgspec.DecodeError as error:
-        raise statuses.bad_request(f"unable to decode DeleteOptions: {error}") from None
-
-
-def check_preconditions(kind: ResourceType, stored: Stored, wanted: Preconditions | None) -> None:
-    """Raises StatusError 409."""
-    if wanted is None:
-        return
-    meta = stored.meta
-    if wanted.uid is not None and wanted.uid != meta.uid:
-        why = (
-            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta.uid}). "
-            "The object might have been deleted and then recreated"
-        )
-        raise statuses.conflict(kind, meta.name, why, by_kind=True)
-    if wanted.resource_version is not None and wanted.resource_version != meta.resource_version:
-        why = (
-            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
-            f"in record ({meta.resource_version}). The object might have been modified"
-        )
-        raise statuses.conflict(kind, meta.name, why, by_kind=True)
-
-
-def finalizers_after(metadata: Object, options: DeleteOptions) -> list[str]:
+def finalizers_after(kind: ResourceType, metadata: Object, options: DeleteOptions) -> list[str]:
     """Finalizers of a deleted object, with those of the propagation policy."""
     present: list[str] = metadata.get("finalizers", [])
     policy = options.propagation_policy
@@ -81,6 +23,7 @@ def finalizers_after(metadata: Object, options: DeleteOptions) -> list[str]:
         orphan, foreground = policy == "Orphan", policy == "Foreground"
     else:
         orphan, foreground = ORPHAN in present, FOREGROUND in present
+        orphan = orphan or (not foreground and (kind.resource.group, kind.resource.plural) in _ORPHANING)
     kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
     return kept + [ORPHAN] * orphan + [FOREGROUND] * foreground
 
@@ -94,3 +37,45 @@ def grace_seconds(kind: ResourceType, body: Object, options: DeleteOptions) -> i
     if wanted is None:
         wanted = int(spec.get("terminationGracePeriodSeconds", 30))
     return max(wanted, 0)
+
+
+def settle_finalizers(kind: ResourceType, body: Object, options: DeleteOptions) -> tuple[bool, int]:
+    """Sets the finalizers of a deleted object, in place. Whether something holds it, and its grace in seconds."""
+    metadata = body["metadata"]
+    finalizers = finalizers_after(kind, metadata, options)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    grace = grace_seconds(kind, body, options)
+    return bool(finalizers) or grace > 0 or kind.resource == NAMESPACES.resource, grace
+
+
+def ends_already(kind: ResourceType, metadata: Object, options: DeleteOptions) -> bool:
+    """Whether a pod has its grace period and keeps it; one of 0 seconds is cut short, in place."""
+    if kind.resource.plural != "pods" or not metadata.get("deletionGracePeriodSeconds"):
+        return False
+    if options.grace_period_seconds is None or options.grace_period_seconds > 0:
+        return True
+    metadata["deletionGracePeriodSeconds"] = 0
+    return False
+
+
+def mark_deleted(kind: ResourceType, body: Object, grace: int, timestamp: str) -> None:
+    """In place. grace: seconds. timestamp: when the grace is over."""
+    metadata = body["metadata"]
+    if "deletionTimestamp" not in metadata:
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = timestamp
+        if kind.resource != NAMESPACES.resource:
+            metadata["deletionGracePeriodSeconds"] = grace
+    if kind.resource == NAMESPACES.resource:
+        body["status"] = {**body.get("status", {}), "phase": "Terminating"}
+
+
+def may_vanish(kind: ResourceType, new: Object, old: Object) -> bool:
+    """Whether an object that is being deleted goes with its last finalizer."""
+    if kind.resource == NAMESPACES.resource:
+        return not (new.get("spec") or {}).get("finalizers")
+    return not old["metadata"].get("deletionGracePeriodSeconds")

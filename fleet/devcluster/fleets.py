@@ -31,6 +31,14 @@ class Fleets:
             fleet = f"{entry.namespace}/{label}"
             yield from self._fleets.setdefault(fleet, Ownership(fleet)).follow(entry)
 
+    def named(self, fleet: str) -> Ownership:
+        """fleet: "namespace/name"."""
+        return self._fleets.setdefault(fleet, Ownership(fleet))
+
+    def owner_of(self, namespace: str, name: str) -> Ownership | None:
+        """The fleet to which a Lease of that name belongs, as far as it was seen written."""
+        return next((each for each in self._fleets.values() if each.named(namespace, name) is not None), None)
+
     def author_of(self, agent: UserAgent, holder: Holder, key: tuple[str, str, str]) -> Ownership:
         """The fleet that a write came from. key: namespace, name and UID.
 

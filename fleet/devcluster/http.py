@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
+import gzip
 import ipaddress
-from collections.abc import AsyncIterator
+import ssl
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote
+from uuid import UUID
 
-from aiohttp import StreamReader, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_parser import RawRequestMessage
+import msgspec
+from aiohttp import web
+from multidict import CIMultiDict
 
 from fleet.devcluster import statuses
-from fleet.devcluster.answers import Answer, EventStream
-from fleet.devcluster.control import Control
-from fleet.devcluster.faults import AckLost
+from fleet.devcluster.answers import JSON, Answer, ConnectionLost, EventStream
+from fleet.devcluster.control import PREFIX, Control
+from fleet.devcluster.listener import BODY_LIMIT, Listener
+from fleet.devcluster.requests import TRUE, parse_query
 from fleet.devcluster.server import ApiServer
-from shards.errors import ConfigError
 
-_BODY_LIMIT = 3 * 1024 * 1024
-"""The real server's limit on a request body, in bytes."""
+_GZIP_THRESHOLD_BYTES = 128 * 1024
+_GZIP_LEVEL = 1
+"""Both as in the real server's response writers; it compresses lists and objects, never watches."""
+
+_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
 @dataclass(slots=True)
@@ -31,13 +37,14 @@ class HttpDoor:
     server: ApiServer
     host: str
     port: int
-    control: Control | None
-    _runner: web.ServerRunner
+    control: Control
+    _listener: Listener
     _garbage: asyncio.Task[None]
+    _scheme: str = "http"
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"{self._scheme}://{self.host}:{self.port}"
 
     async def close(self) -> None:
         """Ends all watches and stops listening."""
@@ -45,91 +52,104 @@ class HttpDoor:
         with contextlib.suppress(asyncio.CancelledError):
             await self._garbage
         self.server.close()
-        if self.control is not None:
-            self.control.close()
-        await self._runner.cleanup()
+        self.control.close()
+        await self._listener.close()
 
 
-async def serve(server: ApiServer, host: str = "127.0.0.1", port: int = 0) -> HttpDoor:
-    """Listens, and collects garbage in the background. port 0: any free one.
+async def serve(
+    server: ApiServer, host: str = "127.0.0.1", port: int = 0, *, ssl_context: ssl.SSLContext | None = None
+) -> HttpDoor:
+    """Listens, and collects garbage in the background. port 0: any free one. ssl_context: serves https.
 
-    The control endpoint is there when the server has a recorder. Raises ConfigError when the port is taken.
+    The verdict and the journal are there when the server has a recorder. Raises ConfigError when the port is taken.
     """
-    control = Control(server.recorder) if server.recorder is not None else None
+    control = Control(server.recorder, server.faults)
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        if request.path.startswith("/-/"):
-            return await _control(control, request)
+        if request.path.startswith(PREFIX):
+            return await answer_control(control, request)
         return await _respond(server, request)
 
-    door = web.Server(handler, request_factory=_request, handler_cancellation=True, access_log=None)
-    runner = web.ServerRunner(door, shutdown_timeout=1.0)
-    await runner.setup()
-    site = web.TCPSite(runner, host, port)
-    try:
-        await site.start()
-    except OSError as error:
-        await runner.cleanup()
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError("port", f"{host}:{port} is in use by another process; choose another port") from error
-        raise ConfigError("host", f"cannot listen on {host}:{port}: {error.strerror}") from error
-    bound = runner.addresses[0][1]
-    garbage = asyncio.get_running_loop().create_task(server.garbage.run(), name="garbage collection")
-    return HttpDoor(server, host, bound, control, runner, garbage)
-
-
-def _request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    protocol: web.RequestHandler,
-    writer: AbstractStreamWriter,
-    task: asyncio.Task[None],
-) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_BODY_LIMIT)
+    listener = await Listener.start(handler, server.faults, host, port, tls=ssl_context)
+    garbage = asyncio.get_running_loop().create_task(server.run_controllers(), name="controllers")
+    return HttpDoor(server, host, listener.port, control, listener, garbage, "https" if ssl_context else "http")
 
 
 async def _respond(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
     try:
         body = await request.read() if request.can_read_body else None
     except web.HTTPRequestEntityTooLarge:
-        refused = statuses.too_big(_BODY_LIMIT)
-        return _send(Answer(refused.code, refused.body()))
-    headers = {
-        "user-agent": request.headers.get("User-Agent", ""),
-        "content-type": request.headers.get("Content-Type", ""),
-    }
+        return await send(request, Answer.failed(statuses.too_big(BODY_LIMIT)))
+    path, _, raw_query = request.raw_path.partition("?")
+    if "%" in path:
+        path = unquote(path)
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        headers.setdefault(name.lower(), value)
+    if "audit-id" not in headers:
+        headers["audit-id"] = str(UUID(int=server.rng.getrandbits(128), version=4))
     try:
-        answer = await server.handle(request.method, request.path, list(request.query.items()), body, headers)
-    except AckLost:
-        if request.transport is not None:
-            request.transport.abort()
-        return web.Response(status=500)
-    if answer.stream is not None:
-        return await _send_stream(request, answer, answer.stream)
-    return _send(answer)
+        answer = await server.handle(request.method, path, parse_query(raw_query), body, headers)
+    except ConnectionLost:
+        return abort(request)
+    if answer.stream is None and answer.content_type == JSON and _for_people(headers.get("user-agent", ""), raw_query):
+        answer.body = msgspec.json.format(answer.body, indent=2)
+    answer.headers = {"Audit-Id": headers["audit-id"], "Cache-Control": "no-cache, private", **answer.headers}
+    if len(answer.body) > _GZIP_THRESHOLD_BYTES and "gzip" in headers.get("accept-encoding", ""):
+        answer.body = gzip.compress(answer.body, _GZIP_LEVEL)
+        answer.headers.update({"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
+    return await send(request, answer)
 
 
-def _send(answer: Answer) -> web.Response:
-    headers = {**answer.headers, "Content-Type": answer.content_type}
+def _for_people(user_agent: str, raw_query: str) -> bool:
+    """Whether JSON is to be written on several lines: on demand, and for tools that people read with."""
+    wanted = next((value for name, value in parse_query(raw_query) if name == "pretty"), "") if raw_query else ""
+    return wanted in TRUE if wanted else user_agent.startswith(_PEOPLE)
+
+
+async def send(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    """Writes an answer to its connection: the whole body, or chunk by chunk from its stream, which is closed then.
+
+    A stream that raises ConnectionLost aborts the connection.
+    """
+    headers = CIMultiDict(answer.headers)
+    headers["Content-Type"] = answer.content_type
     if answer.retry_after:
         headers["Retry-After"] = answer.retry_after
-    return web.Response(status=answer.status, body=answer.body, headers=headers)
-
-
-async def _send_stream(request: web.BaseRequest, answer: Answer, stream: EventStream) -> web.StreamResponse:
-    async def chunks() -> AsyncIterator[bytes]:
-        while chunk := await stream.read():
-            yield chunk
-
+    for warning in answer.warnings:
+        headers.add("Warning", f"299 - {quoted(warning)}")
+    if answer.stream is None:
+        return web.Response(status=answer.status, body=answer.body, headers=headers)
     try:
-        return await _send_chunks(request, answer.content_type, chunks())
+        return await _send_chunks(request, answer.status, headers, _chunks(answer.stream))
+    except ConnectionLost:
+        return abort(request)
     finally:
-        stream.close()
+        answer.stream.close()
 
 
-async def _send_chunks(request: web.BaseRequest, content_type: str, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": content_type})
+def abort(request: web.BaseRequest) -> web.StreamResponse:
+    """Breaks the connection, with whatever was not sent yet."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=500)
+
+
+def quoted(text: str) -> str:
+    """A quoted-string of a Warning header; control characters become blanks, as no header may hold them."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(each if each.isprintable() else " " for each in escaped) + '"'
+
+
+async def _chunks(stream: EventStream) -> AsyncIterator[bytes]:
+    while chunk := await stream.read():
+        yield chunk
+
+
+async def _send_chunks(
+    request: web.BaseRequest, status: int, headers: Mapping[str, str], chunks: AsyncIterator[bytes]
+) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers=headers)
     response.enable_chunked_encoding()
     # A client that goes away is how every watch ends sooner or later.
     with contextlib.suppress(ConnectionError):
@@ -140,16 +160,9 @@ async def _send_chunks(request: web.BaseRequest, content_type: str, chunks: Asyn
     return response
 
 
-async def _control(control: Control | None, request: web.BaseRequest) -> web.StreamResponse:
+async def answer_control(control: Control, request: web.BaseRequest) -> web.StreamResponse:
+    """The control endpoint's answer, for those on this machine."""
     if not ipaddress.ip_address(request.remote or "0.0.0.0").is_loopback:
         return web.Response(status=403, text="the control endpoint answers to loopback only")
-    if control is None or request.method != "GET":
-        return web.Response(status=404, text="no recorder" if control is None else "GET only")
-    if request.path == "/-/journal":
-        if not request.query.get("after", "0").isdigit():
-            return web.Response(status=400, text="after: the sequence number of an entry")
-        return await _send_chunks(request, "application/jsonlines", control.journal(request.query))
-    document = control.document(request.path)
-    if document is None:
-        return web.Response(status=404, text=f"nothing at {request.path}")
-    return web.Response(body=document, content_type="application/json")
+    body = await request.read() if request.can_read_body else None
+    return await send(request, control.answer(request.method, request.path, request.query, body))

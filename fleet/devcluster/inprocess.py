@@ -1,4 +1,4 @@
-"""A transport into an embedded server of the same process: no sockets, the same answers."""
+"""A transport into an embedded server of the same process: no sockets, the same answers and the same errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from fleet.devcluster.faults import AckLost
+from fleet.devcluster.answers import Answer, ConnectionLost
+from fleet.devcluster.faults import ConnectionRefused
 from fleet.devcluster.server import ApiServer
 from shards.client import JSON, Query, Transport, error_from
 from shards.clock import Clock, boot_seconds
@@ -42,13 +43,14 @@ class InProcessTransport(Transport):
         try:
             async with asyncio.timeout(timeout_seconds):
                 answer = await self.server.handle(method, path, query, body, headers)
-        except AckLost as error:
-            raise Unreachable(f"the answer to {method} {path} was lost") from error
+                whole = await _whole(answer)
+        except ConnectionLost as error:
+            raise _unreachable(f"{method} {path}", error) from error
         except TimeoutError as error:
             raise Unreachable(f"no answer to {method} {path} within {timeout_seconds:g} s") from error
         if not 200 <= answer.status < 300:
-            raise error_from(answer.status, answer.body, answer.retry_after or None)
-        return answer.body
+            raise error_from(answer.status, whole, answer.retry_after or None)
+        return whole
 
     def stream(
         self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
@@ -61,33 +63,60 @@ class InProcessTransport(Transport):
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         if self.closed:
             raise Unreachable("the transport is closed", maybe_applied=False)
+        answer = await self._opened(path, query, user_agent, idle_seconds)
         try:
-            answer = await self.server.handle("GET", path, query, None, {"user-agent": user_agent})
-        except AckLost as error:
-            raise Unreachable(f"the answer to GET {path} was lost") from error
-        if not 200 <= answer.status < 300:
-            raise error_from(answer.status, answer.body, answer.retry_after or None)
-        stream, whole = answer.stream, answer.body
-
-        async def chunks() -> AsyncIterator[bytes]:
-            if stream is None:
-                yield whole
-                return
-            while True:
-                try:
-                    async with asyncio.timeout(idle_seconds):
-                        chunk = await stream.read()
-                except TimeoutError as error:
-                    raise Unreachable(f"no byte of {path} for {idle_seconds:g} s") from error
-                if not chunk:
-                    return
-                yield chunk
-
-        try:
-            yield chunks()
+            yield _chunks(answer, path, idle_seconds)
         finally:
-            if stream is not None:
-                stream.close()
+            if answer.stream is not None:
+                answer.stream.close()
+
+    async def _opened(self, path: str, query: Query, user_agent: str, idle_seconds: float) -> Answer:
+        try:
+            async with asyncio.timeout(idle_seconds):
+                answer = await self.server.handle("GET", path, query, None, {"user-agent": user_agent})
+                if not 200 <= answer.status < 300:
+                    raise error_from(answer.status, await _whole(answer), answer.retry_after or None)
+                return answer
+        except ConnectionLost as error:
+            raise _unreachable(f"GET {path}", error) from error
+        except TimeoutError as error:
+            raise Unreachable(f"no answer to GET {path} for {idle_seconds:g} s") from error
 
     async def close(self) -> None:
         self.closed = True
+
+
+async def _whole(answer: Answer) -> bytes:
+    """The body, also where it comes in pieces. Raises ConnectionLost."""
+    stream = answer.stream
+    if stream is None:
+        return answer.body
+    pieces = []
+    try:
+        while piece := await stream.read():
+            pieces.append(piece)
+    finally:
+        stream.close()
+    return b"".join(pieces)
+
+
+async def _chunks(answer: Answer, path: str, idle_seconds: float) -> AsyncIterator[bytes]:
+    """Ends with the stream. Raises Unreachable."""
+    if answer.stream is None:
+        yield answer.body
+        return
+    while True:
+        try:
+            async with asyncio.timeout(idle_seconds):
+                chunk = await answer.stream.read()
+        except ConnectionLost as error:
+            raise _unreachable(f"GET {path}", error) from error
+        except TimeoutError as error:
+            raise Unreachable(f"no byte of {path} for {idle_seconds:g} s") from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def _unreachable(request: str, error: ConnectionLost) -> Unreachable:
+    return Unreachable(f"no answer to {request}: {error}", maybe_applied=not isinstance(error, ConnectionRefused))

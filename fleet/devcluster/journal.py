@@ -3,20 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 
 import msgspec
 
 from shards.objects import Object
 
+READS = ("get", "list", "watch")
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
+
+EVENT = "event"
+"""Verb of a line that tells what a client was given: an event of a watch, or a list (type LIST)."""
+
+FAULT, FAULT_END, LOST, LATE, REFUSED, TRUNCATED, HIDDEN = (
+    "fault", "fault-end", "lost", "late", "refused", "truncated", "hidden",
+)  # fmt: skip
+"""Verbs of lines that tell what an injector did: put a fault in force and ended it; lost an answer; carried a request
+out after its sender gave up; answered in the server's place; cut a list or watch short; held back or dropped an event.
+"""
+
+FAULTS = (FAULT, FAULT_END, LOST, LATE, REFUSED, TRUNCATED, HIDDEN)
+
+
+class Level(IntEnum):
+    """How much is kept. Each level holds what the ones before it hold.
+
+    REQUESTS: one line a request, with the options of reads and the preconditions of a fleet's writes.
+    DELIVERIES: a line for every watch event as the client got it, and what each list showed.
+    BODIES: bodies of writes, and digests of bodies and answers.
+    """
+
+    REQUESTS = 0
+    DELIVERIES = 1
+    BODIES = 2
+
+
+class Sent(msgspec.Struct, gc=False, omit_defaults=True, frozen=True):
+    """What a request asked for.
+
+    uid, version: preconditions of a write, from the body's metadata or a delete's options. resource_version to
+    initial_events: options of a read; `continues`: it asked for a later page. digest, body: at level BODIES.
+    """
+
+    uid: str = ""
+    version: str = ""
+    resource_version: str | None = None
+    match: str = ""
+    limit: int = 0
+    continues: bool = False
+    labels: str = ""
+    fields: str = ""
+    shards: str = ""
+    initial_events: bool = False
+    digest: str = ""
+    body: str = ""
+
+
+class Shown(msgspec.Struct, gc=False, omit_defaults=True, frozen=True):
+    """What an answer or an event showed.
+
+    type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR of an event, LIST. version: of the list, or of the event's object.
+    complete: False for a page that others follow, and for a list that cannot be read. objects: versions by UID, of a
+    list. digest: of the answer.
+    retry_after_seconds: of a refusal.
+    """
+
+    type: str = ""
+    version: str = ""
+    complete: bool = True
+    objects: dict[str, str] | None = None
+    digest: str = ""
+    retry_after_seconds: float = 0.0
+
 
 class Entry(msgspec.Struct, gc=False, omit_defaults=True):
-    """One request, or one object of a request that removed several.
+    """One request, one object of a request that removed several, one delivered event, or one act of an injector.
 
-    verb: get, list, watch, create, update, patch, delete, deletecollection. resource: str(Resource).
+    verb: get, list, watch, create, update, patch, delete, deletecollection; EVENT; one of FAULTS.
+    resource: str(Resource).
     seq: position in commit order, from 1. time: seconds on the recorder's clock. status: HTTP status.
     uid, resource_version: of the object after the request; of the removed object where `removed`.
     owner_uid: the UID of the object's controller, on creates. removed: the object is gone from storage.
     content: digest of `status`, on status writes. object: JSON of the answer, for Leases and ConfigMaps named *-map.
+    sent, shown: what was asked and answered beyond that; None where nothing is to be told. note: of FAULTS, which one.
     """
 
     seq: int
@@ -34,6 +103,9 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     removed: bool = False
     content: str = ""
     object: str | None = None
+    sent: Sent | None = None
+    shown: Shown | None = None
+    note: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -41,7 +113,7 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
 
     @property
     def write(self) -> bool:
-        return self.verb not in ("get", "list", "watch")
+        return self.verb in WRITES
 
     def decoded(self) -> Object | None:
         """The object of the answer, where the journal kept it."""

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import merge
 
-from fleet.coordination import Holder
-from fleet.devcluster.fleets import Fleets
 from fleet.devcluster.journal import Entry
+from fleet.devcluster.judging.bounds import Bounds
+from fleet.devcluster.judging.court import Court
+from fleet.devcluster.judging.effects import SameAsReference, Summary
+from fleet.devcluster.judging.invariant import Act, path_of
 from fleet.devcluster.verdict import Finding, Verdict
 from fleet.object_names import CONFIG_MAPS, KIND_LABEL, LEASES, Kind
+from shards.journal import Note
 from shards.useragent import UserAgent
 
 FINDINGS_LIMIT = 1000
 """Findings that are kept; the counts go on."""
 
-ChildName = tuple[str, str, str, str]
-"""(owner UID, resource, namespace, name)."""
 
+def judge(
+    entries: Iterable[Entry],
+    notes: Iterable[Note] = (),
+    *,
+    bounds: Bounds | None = None,
+    reference: Summary | None = None,
+) -> Verdict:
+    """The verdict over a journal in commit order, and the workers' own journals beside it.
 
-def judge(entries: Iterable[Entry]) -> Verdict:
-    """The verdict over a journal in commit order.
+    notes: of all workers, on the same clock as the entries. reference: of a run to compare with, see `counts_of`.
 
     A *fleet write* is a write whose User-Agent begins with `fleet/`. Coordination objects are Leases and the map.
     Several fleets on one server are judged each by itself; the counts are sums over all of them.
@@ -40,107 +49,90 @@ def judge(entries: Iterable[Entry]) -> Verdict:
     unattributed_writes: successful fleet writes to other than coordination objects without one of m, e, s, k and u.
     lease_writes_per_range: successful writes of its shard Lease. map_writes, member_lease_writes: likewise.
     timeline: every ownership per range, with claims and ends. gaps: times without a live owner.
+    invariants: see `fleet.devcluster.judging`. missing: entries that are not in the journal, by their numbers.
     """
-    seat = Judge()
-    for entry in entries:
-        seat.hear(entry)
+    seat = Judge(bounds, reference)
+    lines: Iterable[Entry | Note] = entries
+    if notes := list(notes):
+        # What a worker notes follows from what the server did: of two lines at one time, the server's comes first.
+        ordered: list[Entry | Note] = sorted(notes, key=_moment)
+        lines = merge(entries, ordered, key=_moment)
+    for line in lines:
+        if isinstance(line, Note):
+            seat.note(line)
+        else:
+            seat.hear(line)
     return seat.verdict()
 
 
-class Judge:
-    """The same, entry by entry: `hear` in commit order, `verdict` at any time."""
+def counts_of(entries: Iterable[Entry]) -> Summary:
+    """Creations and removals per object of a reference run."""
+    seat = Judge()
+    for entry in entries:
+        seat.hear(entry)
+    return dict(seat.court.find(SameAsReference).counts)
 
-    def __init__(self) -> None:
-        self._fleets = Fleets()
+
+class Judge:
+    """The same, line by line: `hear` in commit order, `note` in order of time, `verdict` at any time."""
+
+    def __init__(self, bounds: Bounds | None = None, reference: Summary | None = None) -> None:
+        self.court = Court(bounds, reference)
+        self._once_only = self.court.once_only
+        self._once_only.told = self._find
         self._counts = Verdict()
-        self._children: dict[str, ChildName] = {}
-        self._live: dict[ChildName, str] = {}
-        self._statuses: dict[str, tuple[str, bool]] = {}
+        self._heard = 0
 
     def verdict(self) -> Verdict:
-        found, fleets = self._counts, self._fleets
-        found.children = len(self._children)
+        found, fleets, once = self._counts, self.court.fleets, self._once_only
+        found.children, found.child_posts, found.status_writes = (
+            len(once.children),
+            once.child_posts,
+            once.status_writes,
+        )
         found.takeovers = fleets.takeovers
         found.member_lease_writes = fleets.member_writes
         found.lease_writes_per_range = fleets.lease_writes
         found.timeline = fleets.timeline()
         found.gaps = list(fleets.gaps())
+        found.invariants = self.court.judgements()
         return found
+
+    def note(self, note: Note) -> None:
+        """Takes in the next line of a worker's journal."""
+        self.court.note(note)
 
     def hear(self, entry: Entry) -> None:
         """Takes in the next entry."""
-        self._counts.entries += 1
-        if not entry.write:
-            return
+        counts = self._counts
+        counts.entries += 1
+        counts.missing += max(0, entry.seq - self._heard - 1)
+        self._heard = entry.seq
         agent = UserAgent.parse(entry.user_agent)
-        if agent is not None:
-            self._hear_create(entry, agent)
-        if not entry.succeeded:
+        act = self.court.hear(entry, agent)
+        for what in self.court.overlaps:
+            self._find("overlap_violations", entry, what)
+        if not entry.write or not entry.succeeded or entry.resource == str(LEASES):
             return
-        if entry.resource == str(LEASES):
-            for what in self._fleets.follow(entry):
-                self._find("overlap_violations", entry, what)
-        elif _is_map(entry):
-            self._counts.map_writes += 1
+        if _is_map(entry):
+            counts.map_writes += 1
         elif agent is not None:
-            self._counts.fleet_writes += 1
-            self._hear_author(entry, agent)
-        if entry.subresource == "status":
-            self._hear_status(entry, by_fleet=agent is not None)
-        if entry.removed:
-            self._forget(entry)
+            counts.fleet_writes += 1
+            self._hear_author(entry, act)
 
-    def _hear_create(self, entry: Entry, agent: UserAgent) -> None:
-        if entry.verb != "create":
+    def _hear_author(self, entry: Entry, act: Act | None) -> None:
+        if act is None:
+            self._find("unattributed_writes", entry, f"{path_of(entry)} was written by {entry.user_agent!r}")
             return
-        owner = entry.owner_uid if entry.succeeded else agent.uid
-        child = (owner, entry.resource, entry.namespace, entry.name)
-        if not owner:
-            return
-        if entry.succeeded:
-            self._counts.child_posts += 1
-            if child in self._live:
-                self._find("duplicate_child_posts", entry, f"{_path(entry)} was created twice for owner {owner}")
-                self._children.pop(self._live[child], None)
-            self._live[child] = entry.uid
-            self._children[entry.uid] = child
-        elif entry.status == 409 and child in self._live:
-            self._counts.child_posts += 1
-            self._find("duplicate_child_posts", entry, f"{_path(entry)} was posted again for owner {owner}")
-
-    def _hear_status(self, entry: Entry, *, by_fleet: bool) -> None:
-        before = self._statuses.get(entry.uid)
-        self._statuses[entry.uid] = entry.content, by_fleet
-        if not by_fleet:
-            return
-        self._counts.status_writes += 1
-        if before == (entry.content, True):
-            self._find("duplicate_status_writes", entry, f"{_path(entry)} got the same status twice in a row")
-
-    def _hear_author(self, entry: Entry, agent: UserAgent) -> None:
-        if not (agent.member and agent.epoch.isdigit() and agent.range and agent.key and agent.uid):
-            self._find("unattributed_writes", entry, f"{_path(entry)} was written by {entry.user_agent!r}")
-            return
-        holder = Holder(agent.member, int(agent.epoch))
-        namespace, _, name = agent.key.rpartition("/")
-        key = namespace, name, agent.uid
-        owned = self._fleets.author_of(agent, holder, key)
-        if not owned.alive(holder):
-            self._find("overlap_violations", entry, f"{_path(entry)} was written by {holder}, which is fenced")
-        elif not owned.holds(holder, *key):
-            self._find(
-                "overlap_violations", entry, f"{_path(entry)} was written by {holder}, which does not hold {agent.key}"
-            )
+        if not act.alive:
+            self._find("overlap_violations", entry, f"{act.path} was written by {act.holder}, which is fenced")
+        elif not act.holds:
+            what = f"{act.path} was written by {act.holder}, which does not hold {act.agent.key}"
+            self._find("overlap_violations", entry, what)
         else:
             return
-        if owned.has_released(holder, *key):
-            self._find("writes_after_release", entry, f"{_path(entry)} was written by {holder} after its release")
-
-    def _forget(self, entry: Entry) -> None:
-        self._statuses.pop(entry.uid, None)
-        child = self._children.pop(entry.uid, None)
-        if child is not None and self._live.get(child) == entry.uid:
-            del self._live[child]
+        if act.owned.has_released(act.holder, *act.key):
+            self._find("writes_after_release", entry, f"{act.path} was written by {act.holder} after its release")
 
     def _find(self, rule: str, entry: Entry, what: str) -> None:
         setattr(self._counts, rule, getattr(self._counts, rule) + 1)
@@ -148,13 +140,12 @@ class Judge:
             self._counts.findings.append(Finding(rule, entry.seq, entry.time, what))
 
 
+def _moment(line: Entry | Note) -> tuple[float, bool]:
+    return line.time, isinstance(line, Note)
+
+
 def _is_map(entry: Entry) -> bool:
     obj = entry.decoded() if entry.resource == str(CONFIG_MAPS) else None
     if obj is None:
         return False
     return (obj["metadata"].get("labels") or {}).get(KIND_LABEL) == Kind.MAP
-
-
-def _path(entry: Entry) -> str:
-    tail = f"/{entry.subresource}" if entry.subresource else ""
-    return f"{entry.resource} {entry.namespace}/{entry.name}{tail}"

@@ -6,27 +6,38 @@ from collections.abc import Iterator
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.labelselector import SelectorError, parse_labels
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import ResourceType
-from fleet.devcluster.selectors import Filter, SelectorError, parse_fields, parse_labels
+from fleet.devcluster.selectors import Filter, parse_fields
 from fleet.devcluster.shardselector import ShardSelectorError, parse_shard_selector
 
 EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"
 _MATCH = "resourceVersionMatch"
+_NAMES = ("metadata.name", "metadata.namespace")
+_VERSION_LIMIT = 1 << 64
 _WITH_CONTINUE = "resourceVersionMatch is forbidden when continue is provided"
 
 
 def filter_of(kind: ResourceType, namespace: str, request: Request, *, sharded: bool) -> Filter:
-    """What a list or watch selects. sharded: whether shardSelector is honoured. Raises StatusError."""
+    """What a list or watch selects, its other parameters being right as well. Raises StatusError.
+
+    sharded: whether shardSelector is honoured. The order of the refusals is the real server's.
+    """
+    request.number("limit")
+    request.number("timeoutSeconds")
     try:
         labels = parse_labels(request.option("labelSelector"))
         fields = parse_fields(request.option("fieldSelector"))
     except SelectorError as error:
         raise statuses.bad_request(str(error)) from None
-    allowed = ("metadata.name", "metadata.namespace", *kind.selectable)
+    causes = list(_watch_causes(request) if request.flag("watch") else _list_causes(request))
+    if causes:
+        raise statuses.invalid_options("ListOptions", causes)
     for term in fields:
-        if term.path not in allowed or (term.path == "metadata.namespace" and not kind.namespaced):
+        of_no_namespace = term.path == "metadata.namespace" and not kind.namespaced and _has_own_fields(kind)
+        if of_no_namespace or term.path not in (*_NAMES, *kind.selectable):
             raise statuses.bad_request(_unknown_field(kind, term.path))
     shard = None
     if sharded and request.option("shardSelector"):
@@ -37,38 +48,33 @@ def filter_of(kind: ResourceType, namespace: str, request: Request, *, sharded: 
     return Filter(namespace, labels, fields, shard)
 
 
+def _has_own_fields(kind: ResourceType) -> bool:
+    return kind.custom or bool(kind.selectable)
+
+
 def _unknown_field(kind: ResourceType, path: str) -> str:
     """Resources with selectable fields of their own answer in other words than those without."""
-    if kind.custom or kind.selectable:
+    if _has_own_fields(kind):
         return f"field label not supported: {path}"
     return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
-def version_of(request: Request) -> int:
-    """The resourceVersion parameter as a number, 0 for "". Raises StatusError 400, or 500 on a watch."""
+def version_of(request: Request, *, single: bool = False) -> int:
+    """The resourceVersion parameter as a number, 0 for "". Raises StatusError 400, or 500 on a watch and a get.
+
+    single: of a get.
+    """
     text = request.option("resourceVersion")
     if not text:
         return 0
-    if not text.isdecimal():
-        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        if request.flag("watch"):
-            raise statuses.StatusError(500, "", why)
-        raise statuses.bad_request(f"invalid resource version: {why}")
+    malformed = not (text.isascii() and text.isdecimal())
+    if malformed or int(text) >= _VERSION_LIMIT:
+        why = "invalid syntax" if malformed else "value out of range"
+        message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+        if single or request.flag("watch"):
+            raise statuses.StatusError(500, "", message)
+        raise statuses.bad_request(f"invalid resource version: {message}")
     return int(text)
-
-
-def check_list_options(request: Request) -> None:
-    """Raises StatusError 422 for parameters that exclude each other."""
-    found = list(_list_causes(request))
-    if found:
-        raise statuses.invalid_options("ListOptions", found)
-
-
-def check_watch_options(request: Request) -> None:
-    """Raises StatusError 422 for parameters that exclude each other."""
-    found = list(_watch_causes(request))
-    if found:
-        raise statuses.invalid_options("ListOptions", found)
 
 
 def wants_initial_events(request: Request) -> bool:

@@ -1,21 +1,22 @@
-"""Lists: selection, pages, and what a resourceVersion means to them. Pure."""
+"""Lists: which state they show, pages, and what a resourceVersion means to them. Pure."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from fleet.devcluster import statuses
+from fleet.devcluster.continuation import Continuation
 from fleet.devcluster.listoptions import EXACT, version_of
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.selectors import Filter
-from fleet.devcluster.storage import HistoryGone, Storage, Stored, Table
+from fleet.devcluster.serversettings import ServerSettings
+from fleet.devcluster.storage import HistoryGone, Storage, Stored
+from fleet.devcluster.tables import Page, Past, Table
+from fleet.devcluster.watchcache import WatchCache
 
 LIST_TOO_OLD = "The resourceVersion for the provided list is too old."
 CONTINUE_TOO_OLD = (
@@ -26,80 +27,128 @@ CONTINUE_TOO_OLD = (
 )
 
 
-class _Continue(msgspec.Struct):
-    """Content of a continue token. rv: the list's version, -1 for an inconsistent rest. start: the last key sent."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table at one version, and the key at which the page begins."""
 
-    rv: int
-    start: str
-    v: str = "meta.k8s.io/v1"
-
-    def encode(self) -> str:
-        return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
-
-    @classmethod
-    def decode(cls, token: str) -> _Continue:
-        """Raises StatusError 400."""
-        try:
-            return msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=cls)
-        except (binascii.Error, msgspec.DecodeError, ValueError) as error:
-            raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from None
+    table: Table | Past
+    version: int
+    begin_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """A table at one version, and where the page begins."""
+class Lister:
+    """Finds the state that a list asks for, in the front end's cache or in the storage."""
 
-    table: Table
-    version: int
-    after: str = ""
+    storage: Storage
+    cache: WatchCache
+    settings: ServerSettings
+
+    def too_large(self, version: int) -> statuses.StatusError:
+        """504 of a version that the cache has not reached."""
+        return statuses.too_large(version, self.cache.version, with_cause=self.settings.too_large_cause)
+
+    def view(self, kind: ResourceType, wanted: Filter, request: Request) -> View:
+        """The version that the request names has been waited for. Raises StatusError."""
+        token = request.option("continue")
+        if token:
+            return self._continued(kind, wanted, Continuation.decode(token), request)
+        version = version_of(request)
+        match = request.option("resourceVersionMatch")
+        if version and (match == EXACT or (not match and request.number("limit"))):
+            if version > self.storage.version:
+                raise self.too_large(version)
+            try:
+                return self._at(kind, version)
+            except HistoryGone:
+                raise statuses.expired(LIST_TOO_OLD) from None
+        if version > self.cache.version:
+            raise self.too_large(version)
+        return self._cached(kind) if request.option("resourceVersion") else self.newest(kind, request)
+
+    def newest(self, kind: ResourceType, request: Request) -> View:
+        """A consistent read: the cache where it has caught up with the request, else the storage."""
+        if self.cache.apart and self.cache.version < request.reached:
+            return View(self.storage.table(kind), self.storage.version)
+        return self._cached(kind)
+
+    def _cached(self, kind: ResourceType) -> View:
+        return View(self.cache.table(kind), self.cache.version)
+
+    def _continued(self, kind: ResourceType, wanted: Filter, token: Continuation, request: Request) -> View:
+        if request.option("resourceVersion") not in ("", "0"):
+            raise statuses.bad_request("specifying resource version is not allowed when using continue")
+        begin_key = wanted.prefix + token.start
+        if token.rv < 0:
+            view = self.newest(kind, request)
+        elif token.rv > self.storage.version:
+            raise self.too_large(token.rv)
+        else:
+            try:
+                view = self._at(kind, token.rv)
+            except HistoryGone:
+                rest = Continuation(-1, token.start).encode()
+                raise statuses.expired(CONTINUE_TOO_OLD, continue_token=rest) from None
+        return View(view.table, view.version, begin_key)
+
+    def _at(self, kind: ResourceType, version: int) -> View:
+        """From the cache's own past where it is not the storage, as it may have lost a commit. Raises HistoryGone."""
+        cache = self.cache
+        table = cache.table(kind) if version <= cache.version else self.storage.table(kind)
+        return View(table.at(version), version)
 
 
-def _view(table: Table, storage: Storage, request: Request) -> _View:
-    token = request.option("continue")
-    if token:
-        where = _Continue.decode(token)
-        if where.rv < 0:
-            return _View(table, storage.version, where.start)
-        try:
-            return _View(table.at(where.rv), where.rv, where.start)
-        except HistoryGone:
-            rest = _Continue(-1, where.start).encode()
-            raise statuses.expired(CONTINUE_TOO_OLD, continue_token=rest) from None
-    version = version_of(request)
-    match = request.option("resourceVersionMatch")
-    if version and (match == EXACT or (not match and request.number("limit"))):
-        try:
-            return _View(table.at(version), version)
-        except HistoryGone:
-            raise statuses.expired(LIST_TOO_OLD) from None
-    return _View(table, storage.version)
+def single_key(kind: ResourceType, wanted: Filter) -> str:
+    """The only key that a list can show, which the real server reads by itself; "" where there may be several."""
+    name = wanted.name
+    return wanted.prefix + name if name and (wanted.namespace or not kind.namespaced) else ""
 
 
-def list_answer(table: Table, storage: Storage, wanted: Filter, request: Request) -> bytes:
-    """The encoded list. The version that the request names has been reached. Raises StatusError."""
-    view = _view(table, storage, request)
-    cached = request.option("resourceVersion") == "0" and not request.option("continue")
-    limit = 0 if cached else request.number("limit")
-    selected = (each for each in view.table.scan(wanted.prefix, view.after) if wanted.admits(each))
+def list_answer(view: View, kind: ResourceType, wanted: Filter, request: Request) -> bytes:
+    """The encoded list. kind: the resource in the version that was asked for."""
+    limit = 0 if request.option("resourceVersion") == "0" else request.number("limit")
+    key = "" if request.option("continue") else single_key(kind, wanted)
+    page = _one(view, key, wanted) if key else _page(view, wanted, limit)
     metadata: dict[str, Any] = {"resourceVersion": str(view.version)}
-    items = list(islice(selected, limit)) if limit else list(selected)
-    if limit and len(items) == limit and next(selected, None) is not None:
-        metadata["continue"] = _Continue(view.version, items[-1].key).encode()
+    if page.left and limit and len(page.items) == limit:
+        last = page.items[-1].key
+        metadata["continue"] = Continuation(view.version, f"/{last[len(wanted.prefix) :]}\0").encode()
         if wanted.everything:
-            metadata["remainingItemCount"] = sum(1 for _ in view.table.scan(wanted.prefix, items[-1].key))
-    if wanted.shard is not None and not table.kind.custom:
+            metadata["remainingItemCount"] = page.left
+    if wanted.shard is not None and not kind.custom:
         metadata["shardInfo"] = {"selector": str(wanted.shard)}
-    return encoded_list(table.kind, items, metadata)
+    return encoded_list(kind, page.items, metadata, stored_as=view.table.kind)
 
 
-def encoded_list(kind: ResourceType, items: list[Stored], metadata: dict[str, Any]) -> bytes:
-    """Items of built-in resources carry no kind and apiVersion, those of custom ones do, as on the real server."""
+def _page(view: View, wanted: Filter, limit: int) -> Page:
+    test = None if wanted.everything else wanted.admits_within
+    return view.table.page(wanted.prefix, view.begin_key, test, limit)
+
+
+def _one(view: View, key: str, wanted: Filter) -> Page:
+    found = view.table.page("", key, None, 1).items
+    return Page([each for each in found if each.key == key and wanted.admits(each)], 0)
+
+
+def encoded_list(
+    kind: ResourceType, items: list[Stored], metadata: dict[str, Any], *, stored_as: ResourceType | None = None
+) -> bytes:
+    """Items of built-in resources carry no kind and apiVersion, those of custom ones do, as on the real server.
+
+    stored_as: the resource in the version in which the items are stored, where it may be another one.
+    """
+    if kind.custom:
+        metadata = {"continue": "", **metadata}
     head = (
         f'{{"kind":"{kind.kind}List","apiVersion":"{kind.resource.api_version}","metadata":'.encode()
         + msgspec.json.encode(metadata)
         + b',"items":['
     )
+    if stored_as is not None and stored_as.resource != kind.resource:
+        raws = [kind.rendered(each) for each in items]
+    else:
+        raws = [each.raw for each in items]
     if kind.custom:
-        return head + b",".join(each.raw for each in items) + b"]}"
+        return head + b",".join(raws) + b"]}"
     skipped = len(kind.head)
-    return head + b",".join(b"{" + each.raw[skipped:] for each in items) + b"]}"
+    return head + b",".join([b"{" + raw[skipped:] for raw in raws]) + b"]}"

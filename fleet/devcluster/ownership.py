@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from fleet.coordination import Holder, MemberRecord, ProtocolMismatch, ShardRecord, ShardStatus
 from fleet.devcluster.journal import Entry
@@ -12,6 +13,9 @@ from fleet.lease_records import member_record_from_lease, shard_record_from_leas
 from shards.keyrange import KeyRange, PartitionKey, key_hash
 
 LeaseKey = tuple[PartitionKey, KeyRange]
+
+_hash = lru_cache(maxsize=100_000)(key_hash)
+"""A key is written many times, and each time compared with every range."""
 
 
 class Ownership:
@@ -64,6 +68,10 @@ class Ownership:
         record = self.members.get(holder.member)
         return record is None or (record.epoch == holder.epoch and record.holder is not None)
 
+    def named(self, namespace: str, name: str) -> LeaseKey | str | None:
+        """The range, or the member, whose Lease has that name."""
+        return self._names.get((namespace, name))
+
     def has_member(self, name: str) -> bool:
         return name in self.members
 
@@ -74,16 +82,20 @@ class Ownership:
     def holds(self, holder: Holder, namespace: str, name: str, uid: str) -> bool:
         """Whether that incarnation holds the active range into which the key falls."""
         return any(
-            record.holder == holder
-            and record.status is ShardStatus.ACTIVE
-            and key_hash(key, namespace, name, uid) in covered
-            for (key, covered), record in self.shards.items()
+            record.holder == holder and record.status is ShardStatus.ACTIVE
+            for _, record in self.covering(namespace, name, uid)
         )
+
+    def covering(self, namespace: str, name: str, uid: str) -> Iterator[tuple[LeaseKey, ShardRecord]]:
+        """The shard records into whose ranges the key falls, under whatever partition key."""
+        for where, record in self.shards.items():
+            if _hash(where[0], namespace, name, uid) in where[1]:
+                yield where, record
 
     def has_released(self, holder: Holder, namespace: str, name: str, uid: str) -> bool:
         """Whether that incarnation released a range into which the key falls, and did not claim it again."""
         released = self.released.get(holder, ())
-        return any(key_hash(key, namespace, name, uid) in covered for key, covered in released)
+        return any(_hash(key, namespace, name, uid) in covered for key, covered in released)
 
     def all_gaps(self) -> list[Gap]:
         """Closed ones, then those that last."""

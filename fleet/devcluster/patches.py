@@ -1,168 +1,261 @@
-"""Patches: RFC 7386 (merge) and RFC 6902 (JSON patch)."""
+"""What a PATCH request does to an object, by its content type; server-side apply is in fields/applying.py.
+
+JSON patch (RFC 6902), merge patch (RFC 7386) and, for built-in resources, strategic merge patch.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
-from typing import Any
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import msgspec
 
 from fleet.devcluster import statuses
+from fleet.devcluster.decoding.gotexts import go_kind
+from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
+from fleet.devcluster.fields.gotext import go_text
+from fleet.devcluster.fields.jsonpatch import OPERATIONS_LIMIT, PatchRefused, apply_operations
+from fleet.devcluster.fields.strategic import StrategicError, merge_strategically
+from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.strategy import checked_body
 from shards.objects import Object
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 
-
+_ALL = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+_OF_CUSTOM = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+_METADATA_ORDER = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+    "managedFields",
+)
+_OPERATION_FIELDS = ("op", "path", "from", "value")
 _GO_MAP = "Go value of type map[string]interface {}"
+_UNMARSHAL = re.compile(r"json: cannot unmarshal (?P<given>\w+) into Go .* of type (?P<wanted>.+)$")
+_CANNOT_BE_HANDLED = re.compile(r'^\S* in version "[^"]*" cannot be handled as a \w+: ')
 
 
-class PatchError(ValueError):
-    """The patch is malformed or does not apply to this object."""
+class Patch(Protocol):
+    """One patch of one request."""
+
+    def change(self, old: Object) -> Any:
+        """The patched object. `old` stays as it is, but may be shared. Raises StatusError."""
+
+    def read(self, body: Any) -> Object:
+        """The patched object with known fields only. Raises StatusError."""
 
 
-class PatchTestFailed(PatchError):
-    """A `test` operation did not hold, or a path does not exist."""
+def patch_of(kind: ResourceType, request: Request) -> Patch:
+    """Raises StatusError 400, 415."""
+    content_type, raw = request.content_type, request.body or b""
+    check_type(kind, content_type)
+    try:
+        document = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        raise statuses.bad_request("invalid JSON patch") from None
+    validation = request.field_validation
+    if validation != "Ignore":
+        document = with_pairs(raw, document)
+    if content_type == MERGE_PATCH:
+        return MergePatch(kind, document, validation, request.warnings)
+    if content_type == JSON_PATCH:
+        return JsonPatch(kind, document, validation, request.warnings)
+    return StrategicPatch(kind, document, validation, request.warnings)
+
+
+def check_type(kind: ResourceType, content_type: str) -> None:
+    """Raises StatusError 415."""
+    if content_type not in (_OF_CUSTOM if kind.custom else _ALL):
+        raise statuses.unsupported_patch(_OF_CUSTOM if kind.custom else ())
+
+
+@dataclass(slots=True)
+class _Read:
+    """How the result of a patch becomes an object again. strict: what is wrong with the patch itself."""
+
+    kind: ResourceType
+    document: Any
+    validation: str
+    warnings: list[str]
+    strict: list[str] = field(default_factory=list)
+    old: Object = field(default_factory=dict)
+
+    def read(self, body: Any) -> Object:
+        validation = self.validation
+        found: list[str] = []
+        try:
+            result = checked_body(self.kind, body, validation="Warn", warnings=found)
+        except statuses.StatusError as error:
+            if self.kind.custom:
+                raise
+            why = _CANNOT_BE_HANDLED.sub("", error.message)
+            raise statuses.bad_patch_result(self.shown(), self.worded(why)) from None
+        if validation == "Ignore" or not (found or self.strict):
+            return result
+        sentences = [*self.strict, *(found if self.kind.custom else sorted(found))]
+        if validation == "Strict":
+            raise statuses.bad_patch_result(self.shown(), "strict decoding error: " + ", ".join(sentences))
+        self.warnings.extend(sentences)
+        return result
+
+    def change(self, old: Object) -> Any:
+        """Remembers the old object: reading changes the new one, which a failure shows as it was."""
+        self.old = old
+        return self.applied(old)
+
+    def applied(self, old: Object) -> Any:
+        raise NotImplementedError
+
+    def shown(self) -> str:
+        """The result in an error's message."""
+        result = _touched(self.applied(self.old), self.document)
+        return msgspec.json.encode(result, order="deterministic" if self.kind.custom else None).decode()
+
+    def worded(self, why: str) -> str:
+        return why
+
+
+class MergePatch(_Read):
+    """RFC 7386."""
+
+    def applied(self, old: Object) -> Any:
+        patch = self.document
+        if patch is None:
+            raise statuses.bad_request("Invalid JSON Patch")
+        if not isinstance(patch, dict):
+            raise statuses.bad_request(f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into {_GO_MAP}")
+        self.strict = [f'duplicate field "{path}"' for path in duplicate_paths(patch)]
+        return merge(old, patch)
+
+
+class JsonPatch(_Read):
+    """RFC 6902."""
+
+    def applied(self, old: Object) -> Any:
+        operations = self.document or []
+        self._check(self.document)
+        if len(operations) > OPERATIONS_LIMIT:
+            raise statuses.StatusError(
+                413,
+                "RequestEntityTooLarge",
+                "Request entity too large: The allowed maximum operations in a JSON patch is "
+                f"{OPERATIONS_LIMIT}, got {len(operations)}",
+            )
+        try:
+            return apply_operations(msgspec.json.decode(msgspec.json.encode(old)), operations)
+        except PatchRefused:
+            raise statuses.refused_patch() from None
+
+    def _check(self, operations: Any) -> None:
+        """Raises StatusError 400."""
+        if operations is not None and not isinstance(operations, list):
+            where = "Go value of type []handlers.jsonPatchOp"
+            raise _undecodable(operations, where)
+        for index, operation in enumerate(operations or ()):
+            if not isinstance(operation, dict):
+                raise _undecodable(operation, "Go value of type handlers.jsonPatchOp")
+            for name in ("op", "path", "from"):
+                value = operation.get(name)
+                if value is not None and not isinstance(value, str):
+                    raise _undecodable(value, f"Go struct field jsonPatchOp.{name} of type string")
+            self.strict += _operation_faults(operation, index)
+
+    def shown(self) -> str:
+        body = self.applied(self.old)
+        return msgspec.json.encode(_touched(body, {}) if isinstance(body, dict) else body).decode()
+
+
+class StrategicPatch(_Read):
+    """See fields/strategic.py. Kind and version in the patch are ignored."""
+
+    def applied(self, old: Object) -> Any:
+        patch = self.document
+        if patch is None:
+            patch = {}
+        if not isinstance(patch, dict):
+            raise statuses.bad_request(f"json: cannot unmarshal {go_kind(patch)} into {_GO_MAP}")
+        self.strict = [f'duplicate field "{path}"' for path in duplicate_paths(patch)]
+        copy = msgspec.json.decode(msgspec.json.encode([old, patch]))
+        try:
+            result = merge_strategically(copy[0], copy[1], self.kind.structure)
+        except StrategicError as error:
+            if error.code == 400:
+                raise statuses.bad_request(str(error)) from None
+            if error.code == 422:
+                raise statuses.refused_patch() from None
+            raise statuses.StatusError(500, "", str(error)) from None
+        result["kind"], result["apiVersion"] = self.kind.kind, self.kind.resource.api_version
+        return result
+
+    def shown(self) -> str:
+        return go_text(self.document)
+
+    def worded(self, why: str) -> str:
+        """The converter of plain maps has words of its own."""
+        found = _UNMARSHAL.search(why)
+        if found is None:
+            return why
+        given, wanted = found["given"], found["wanted"]
+        kinds = {"array": "slice", "object": "map", "number": "int64"}
+        if wanted.startswith("map["):
+            return f"cannot restore map from {kinds.get(given, given)}"
+        if wanted.startswith("[]"):
+            return f"cannot restore slice from {kinds.get(given, given)}"
+        if wanted[:1] == "v" and "." in wanted:
+            return f"cannot restore struct from: {kinds.get(given, given)}"
+        return f"cannot convert {kinds.get(given, given)} to {wanted}"
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """RFC 7386. The target is not changed; the result may share parts with both."""
+    """RFC 7386. The target is not changed; the result may share parts with both.
+
+    Null fields vanish from every part of the patch, also where there is nothing to merge it into.
+    """
     if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
+        return patch if isinstance(target, dict) else _without_nulls(patch)
+    if not isinstance(target, dict):
+        return _without_nulls(patch)
+    result = dict(target)
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
-        else:
+        elif isinstance(value, dict | list):
             result[name] = merge(result.get(name), value)
+        else:
+            result[name] = value
     return result
 
 
-def _pointer(path: Any) -> list[str]:
-    if not isinstance(path, str) or (path and not path.startswith("/")):
-        raise PatchError(f"invalid JSON pointer: {path!r}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-
-
-def _index(container: list[Any], token: str, *, end: bool) -> int:
-    if token == "-" and end:
-        return len(container)
-    if not token.isdigit() or int(token) > len(container) - (0 if end else 1):
-        raise PatchTestFailed(f"Unable to access invalid index: {token}: invalid index referenced")
-    return int(token)
-
-
-def _get(document: Any, path: Sequence[str]) -> Any:
-    for token in path:
-        if isinstance(document, list):
-            document = document[_index(document, token, end=False)]
-        elif isinstance(document, dict) and token in document:
-            document = document[token]
-        else:
-            raise PatchTestFailed(f"key {token!r} does not exist: missing value")
-    return document
-
-
-def _add(document: Any, path: Sequence[str], value: Any) -> Any:
-    if not path:
-        return value
-    parent, token = _get(document, path[:-1]), path[-1]
-    if isinstance(parent, list):
-        parent.insert(_index(parent, token, end=True), value)
-    elif isinstance(parent, dict):
-        parent[token] = value
-    else:
-        raise PatchTestFailed(f"add operation does not apply: doc is missing path: {'/'.join(('', *path))}")
-    return document
-
-
-def _remove(document: Any, path: Sequence[str]) -> Any:
-    if not path:
-        raise PatchError("cannot remove the whole document")
-    parent, token = _get(document, path[:-1]), path[-1]
-    _get(parent, [token])
-    if isinstance(parent, list):
-        del parent[_index(parent, token, end=False)]
-    else:
-        del parent[token]
-    return document
-
-
-def _replace(document: Any, path: Sequence[str], value: Any) -> Any:
-    """An absent member of an object is added: the server's library is laxer than the RFC."""
-    if not path:
-        return value
-    parent, token = _get(document, path[:-1]), path[-1]
-    if isinstance(parent, list):
-        parent[_index(parent, token, end=False)] = value
-    elif isinstance(parent, dict):
-        parent[token] = value
-    else:
-        raise PatchTestFailed(f"replace operation does not apply: doc is missing path: {'/'.join(('', *path))}")
-    return document
-
-
-def apply_json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902 on a copy of the target. Raises PatchError, PatchTestFailed."""
-    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        raise PatchError("a JSON patch is an array of operations")
-    document = copy.deepcopy(target)
-    for operation in operations:
-        document = _operate(document, operation)
-    return document
-
-
-def _operate(document: Any, operation: dict[str, Any]) -> Any:
-    kind, path = operation.get("op"), _pointer(operation.get("path"))
-    if kind in ("add", "replace", "test") and "value" not in operation:
-        raise PatchError(f"operation {kind} without a value")
-    if kind == "add":
-        return _add(document, path, copy.deepcopy(operation["value"]))
-    if kind == "remove":
-        return _remove(document, path)
-    if kind == "replace":
-        return _replace(document, path, copy.deepcopy(operation["value"]))
-    if kind == "test":
-        if _get(document, path) != operation["value"]:
-            raise PatchTestFailed(f"testing value {operation.get('path')} failed: test failed")
-        return document
-    if kind in ("move", "copy"):
-        source = _pointer(operation.get("from"))
-        value = copy.deepcopy(_get(document, source))
-        return _add(_remove(document, source) if kind == "move" else document, path, value)
-    raise PatchError(f"Unexpected kind: {kind}")
-
-
-def change_of(kind: ResourceType, content_type: str, body: bytes | None) -> Callable[[Object], Any]:
-    """The function that a PATCH request applies to the object. Raises StatusError 400, 415."""
-    if content_type not in (MERGE_PATCH, JSON_PATCH):
-        raise statuses.unsupported_patch(content_type, (JSON_PATCH, MERGE_PATCH))
-    try:
-        patch = msgspec.json.decode(body or b"")
-    except msgspec.DecodeError:
-        raise statuses.bad_request("invalid JSON patch") from None
-    if content_type == MERGE_PATCH:
-        if not isinstance(patch, dict):
-            raise statuses.bad_request(f"error decoding patch: json: cannot unmarshal {_go_type(patch)} into {_GO_MAP}")
-        return lambda old: merge(old, patch)
-
-    def change(old: Object) -> Any:
-        try:
-            return apply_json_patch(old, patch)
-        except PatchTestFailed as error:
-            raise statuses.refused_patch(str(error)) from None
-        except PatchError as error:
-            raise statuses.bad_request(str(error)) from None
-
-    return change
-
-
-def _go_type(value: Any) -> str:
-    """How Go's JSON decoder calls a value."""
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        return "array"
-    if isinstance(value, str):
-        return "string"
-    return "bool" if isinstance(value, bool) else "number"
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
+def _touched(body: Any, patch: Any, name: str = "") -> Any:
+    """Objects that a patch went through have their fields sorted; others keep the order of their type."""
+    if not isinstance(body, dict) or not isinstance(patch, dict):
+        if name == "metadata" and isinstance(body, dict):
+            return {each: body[each] for each in _METADATA_ORDER if each in body}
+        return body
+    return {each: _touched(body[each], patch.get(each), each) for each in sorted(body)}
+
+
+def _operation_faults(operation: dict[str, Any], index: int) -> Iterator[str]:
+    for path in duplicate_paths(operation, f"[{index}]"):
+        yield f'json patch duplicate field "{path}"'
+    for name in operation:
+        if name not in _OPERATION_FIELDS:
+            yield f'json patch unknown field "[{index}].{name}"'
+
+
+def _undecodable(value: Any, where: str) -> statuses.StatusError:
+    return statuses.bad_request(f"error decoding patch: json: cannot unmarshal {go_kind(value)} into {where}")

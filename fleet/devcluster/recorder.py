@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 
 import msgspec
 
-from fleet.devcluster.journal import Entry
+from fleet.devcluster.asked import digest, sent_of
+from fleet.devcluster.journal import EVENT, Entry, Level, Shown
+from fleet.devcluster.requests import Request, Target, name_in, verb_of
 from fleet.devcluster.storage import Stored
 from fleet.object_names import CONFIG_MAPS, LEASES
 from shards.clock import Clock, boot_seconds
@@ -21,11 +22,22 @@ class _WithStatus(msgspec.Struct):
 
 
 class Recorder:
-    """Keeps the newest `limit` entries. `dropped` counts what was forgotten: a verdict over the rest is partial."""
+    """Keeps the newest `limit` entries. `dropped` counts what was forgotten: a verdict over the rest is partial.
 
-    def __init__(self, *, clock: Clock = boot_seconds, limit: int = 2_000_000, reads: bool = True) -> None:
-        """reads: keep entries of get, list and watch too; they are counted in any case."""
+    listeners: called with each entry, in order. A listener hears what is forgotten later, too.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock = boot_seconds,
+        limit: int = 500_000,
+        reads: bool = True,
+        level: Level = Level.REQUESTS,
+    ) -> None:
+        """reads: keep entries of get, list and watch too; they are counted in any case. limit: 0 keeps none."""
         self.clock = clock
+        self.level = level
         self.entries: deque[Entry] = deque()
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.limit = limit
@@ -46,8 +58,13 @@ class Recorder:
         user_agent: str,
         stored: Stored | None = None,
         removed: bool = False,
+        request: Request | None = None,
+        retry_after: str = "",
     ) -> None:
-        """Called right after the commit, before anything else can commit. stored: the object after the request."""
+        """Called right after the commit, before anything else can commit. stored: the object after the request.
+
+        request: None for a write of the server's own. retry_after: seconds, as in the header of a refusal.
+        """
         text = str(resource)
         self.counts[verb, text, status] += 1
         entry = Entry(
@@ -64,9 +81,59 @@ class Recorder:
         )
         if not entry.write and not self.reads:
             return
-        self._seq += 1
         if stored is not None:
             self._describe(entry, resource, stored)
+        if request is not None:
+            entry.sent = sent_of(verb, request, self.level)
+        if retry_after:
+            entry.shown = Shown(retry_after_seconds=_seconds(retry_after))
+        self._append(entry)
+
+    def note(
+        self, verb: str, *, fault: str, request: Request | None = None, status: int = 0, retry_after: str = ""
+    ) -> None:
+        """What an injector did. verb: one of `journal.FAULTS`. fault: which one, in words. request: the one it struck.
+
+        status, retry_after: of an answer that the injector gave in the server's place.
+        """
+        entry = Entry(self._seq + 1, self.clock(), verb, "", status=status, note=fault)
+        target = None if request is None else Target.parse(request.path)
+        if request is not None:
+            entry.user_agent = request.user_agent
+        if request is not None and target is not None:
+            asked = verb_of(request, target)
+            entry.resource, entry.namespace = str(target.resource), target.namespace
+            entry.name = target.name or (name_in(request.body) if asked == "create" else "")
+            entry.subresource = target.subresource
+            entry.sent = sent_of(asked, request, self.level)
+        if retry_after:
+            entry.shown = Shown(retry_after_seconds=_seconds(retry_after))
+        self._append(entry)
+
+    def delivered(self, user_agent: str, resource: Resource, shown: Shown, meta: Meta | None = None) -> None:
+        """A client was given an event of a watch, at level DELIVERIES. meta: of the event's object."""
+        entry = Entry(self._seq + 1, self.clock(), EVENT, str(resource), user_agent=user_agent, shown=shown)
+        if meta is not None:
+            entry.namespace, entry.name, entry.uid = meta.namespace, meta.name, meta.uid
+        self._append(entry)
+
+    def listed(self, target: Target, request: Request, shown: Shown) -> None:
+        """A client was given a list, at level DELIVERIES: a line of its own, behind that of the request."""
+        self._append(
+            Entry(
+                self._seq + 1,
+                self.clock(),
+                EVENT,
+                str(target.resource),
+                namespace=target.namespace,
+                user_agent=request.user_agent,
+                sent=sent_of("list", request, self.level),
+                shown=shown,
+            )
+        )
+
+    def _append(self, entry: Entry) -> None:
+        self._seq += 1
         self.entries.append(entry)
         if len(self.entries) > self.limit:
             self.entries.popleft()
@@ -83,7 +150,7 @@ class Recorder:
             entry.owner_uid = meta.controller.uid
         if entry.subresource == "status" and entry.write:
             status = msgspec.json.decode(stored.raw, type=_WithStatus).status
-            entry.content = hashlib.sha256(bytes(status)).hexdigest()[:32]
+            entry.content = digest(bytes(status))
         if resource == LEASES or (resource == CONFIG_MAPS and meta.name.endswith("-map")):
             entry.object = stored.raw.decode()
 
@@ -91,3 +158,7 @@ class Recorder:
         """Entries later than `seq`, in order."""
         first = self.entries[0].seq if self.entries else 0
         return islice(tuple(self.entries), max(seq + 1 - first, 0), None)
+
+
+def _seconds(retry_after: str) -> float:
+    return float(retry_after) if retry_after.isdecimal() else 0.0

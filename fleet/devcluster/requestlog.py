@@ -25,6 +25,7 @@ class RequestLog:
         stored: Stored | None = None,
         *,
         removed: bool = False,
+        retry_after: str = "",
     ) -> None:
         """stored: the object after the request, or its last version where it was removed."""
         if self._recorder is not None:
@@ -38,6 +39,8 @@ class RequestLog:
                 user_agent=request.user_agent,
                 stored=stored,
                 removed=removed,
+                request=request,
+                retry_after=retry_after,
             )
 
     def failed(self, request: Request, error: StatusError) -> None:
@@ -48,7 +51,7 @@ class RequestLog:
         verb = verb_of(request, target)
         if verb == "create" and not target.name:
             target = Target(target.resource, target.namespace, name_in(request.body), target.subresource)
-        self.answered(verb, request, target, error.code)
+        self.answered(verb, request, target, error.code, retry_after=error.retry_after)
 
     def own_write(self, verb: str, kind: ResourceType, outcome: Outcome, user_agent: str) -> None:
         """A write of the server's own controllers, which make no request."""

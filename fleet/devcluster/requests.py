@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote_plus
 
 import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.identity import ADMIN, Identity
 from shards.objects import Resource
 
 Query = Sequence[tuple[str, str]]
 
+MANAGER_LIMIT = 128
+"""Bytes of a field manager's name that are taken from a User-Agent."""
+
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
-_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+TRUE = ("1", "t", "T", "true", "TRUE", "True")
+"""What Go reads as true."""
+_FALSE = ("0", "false")
+_INTEGER_LIMIT = 1 << 63
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What a path names. name "": the collection. namespace "": all of them, or a cluster-scoped resource."""
 
     resource: Resource
@@ -43,18 +53,50 @@ class Target:
         if len(rest) > 3:
             return None
         plural, name, subresource = (*rest, "", "")[:3]
-        return cls(Resource(group, version, plural), namespace, name, subresource)
+        return cls(_resource(group, version, plural), namespace, name, subresource)
 
 
-@dataclass(frozen=True, slots=True)
+@lru_cache(maxsize=4096)
+def _resource(group: str, version: str, plural: str) -> Resource:
+    return Resource(group, version, plural)
+
+
+def parse_query(raw: str) -> list[tuple[str, str]]:
+    """The parameters of a raw query string as Go's net/url reads them: a pair that is no pair is left out."""
+    if not raw:
+        return []
+    pairs = []
+    for part in raw.split("&"):
+        if not part or ";" in part:
+            continue
+        name, _, value = part.partition("=")
+        if "%" in part or "+" in part:
+            if _has_bad_escape(part):
+                continue
+            name, value = unquote_plus(name), unquote_plus(value)
+        pairs.append((name, value))
+    return pairs
+
+
+def _has_bad_escape(text: str) -> bool:
+    return any(len(rest) < 2 or not set(rest[:2]) <= _HEXADECIMAL for rest in text.split("%")[1:])
+
+
+@dataclass(slots=True, eq=False)
 class Request:
-    """headers: names in lower case."""
+    """headers: names in lower case. user: who asks. warnings: sentences for the client, one Warning header each.
+
+    reached: the version that a consistent read must show at least; set by Reading.reach, 0 where it does not matter.
+    """
 
     method: str
     path: str
     query: Query = ()
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    user: Identity = ADMIN
+    warnings: list[str] = field(default_factory=list)
+    reached: int = 0
 
     @property
     def user_agent(self) -> str:
@@ -64,6 +106,26 @@ class Request:
     def content_type(self) -> str:
         return self.headers.get("content-type", "").partition(";")[0].strip()
 
+    @property
+    def accept(self) -> str:
+        """The Accept header as it came, "" for none."""
+        return self.headers.get("accept", "")
+
+    @property
+    def field_manager(self) -> str:
+        """Who a write is attributed to: the parameter, else the User-Agent up to its first slash."""
+        return self.option("fieldManager") or _manager_of(self.user_agent)
+
+    @property
+    def field_validation(self) -> str:
+        """What becomes of unknown and duplicate fields: Strict, Warn or Ignore. Raises StatusError 422 for others."""
+        value = self.option("fieldValidation")
+        if value not in ("", "Strict", "Warn", "Ignore"):
+            message = f'Unsupported value: "{value}": supported values: "", "Ignore", "Strict", "Warn"'
+            cause = Cause("FieldValueNotSupported", message, "fieldValidation")
+            raise statuses.invalid_options(self._options_kind(), [cause])
+        return value or "Warn"
+
     def option(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
         for key, value in self.query:
@@ -72,24 +134,31 @@ class Request:
         return default
 
     def flag(self, name: str) -> bool:
-        """Whether a query parameter is true; `?watch` without a value is."""
+        """Whether a query parameter is there and true, which everything is but 0 and false."""
         for key, value in self.query:
             if key == name:
-                return value in _TRUE or value == ""
+                return value.lower() not in _FALSE
         return False
 
     def has(self, name: str) -> bool:
         return any(key == name for key, _ in self.query)
 
     def number(self, name: str) -> int:
-        """A whole number that is not negative, 0 where absent. Raises StatusError 400."""
-        text = self.option(name)
-        if not text:
+        """A whole number that is not negative, 0 where absent or negative. Raises StatusError 400."""
+        return max(self.integer(name), 0)
+
+    def integer(self, name: str) -> int:
+        """A whole number, 0 where absent. Raises StatusError 400."""
+        if not self.query or not self.has(name):
             return 0
+        text = self.option(name)
         try:
-            return max(int(text), 0)
+            value = int(text)
         except ValueError:
             raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        if not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
+            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return value
 
     @property
     def dry_run(self) -> bool:
@@ -104,6 +173,19 @@ class Request:
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
         return kinds.get(self.method, "ListOptions")
+
+
+def _manager_of(user_agent: str) -> str:
+    name = user_agent.partition("/")[0]
+    if len(name) < MANAGER_LIMIT and name.isascii() and name.isprintable():
+        return name
+    kept = b""
+    for character in name:
+        encoded = character.encode()
+        if len(kept) + len(encoded) > MANAGER_LIMIT:
+            break
+        kept += encoded if character.isprintable() else b""
+    return kept.decode()
 
 
 def verb_of(request: Request, target: Target) -> str:

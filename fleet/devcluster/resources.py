@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final, Protocol
 
+import msgspec
+
+from fleet.devcluster.conversion import Conversion
+from fleet.devcluster.kinds.catalogue import Entry, Subresource, entries, schema_name, schemas
+from fleet.devcluster.kinds.rules import PLAIN, RULES, UNSERVED, UNSERVED_SUBRESOURCES
+from fleet.devcluster.scale import BUILT_IN_PATHS, ScalePaths
 from fleet.devcluster.schema import Schema
-from shards.objects import Resource
+from fleet.devcluster.structure import ANYTHING, Structure
+from shards.objects import Object, Resource
+
+STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS: Final = ("get", "patch", "update")
+
+
+class Encoded(Protocol):
+    """A stored object."""
+
+    @property
+    def raw(self) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +35,12 @@ class ResourceType:
     status: has a status subresource. unconditional_update: a PUT without a resourceVersion is allowed.
     create_on_update: a PUT of an absent object creates it. returns_deleted: DELETE answers with the object.
     selectable: field selectors beyond metadata.name and metadata.namespace, as dotted paths.
+    names: what a name must be: "subdomain", "label", or "path" for any segment of a path.
+    structure: the type of the whole object; ANYTHING where nothing is known of it.
+    scale: where the number of replicas is, of what has a scale subresource. deprecation: the warning that every request
+    gets. terminating: a custom resource whose definition is being deleted: nothing can be created. conversion: of a
+    version that is not the one that is stored.
+    verbs, subresources, storage_version_hash: as discovery tells them. list_kind: of lists; "": the kind and "List".
     """
 
     resource: Resource
@@ -33,6 +57,27 @@ class ResourceType:
     returns_deleted: bool = False
     selectable: tuple[str, ...] = ()
     schema: Schema | None = field(default=None, compare=False)
+    structure: Structure = field(default=ANYTHING, compare=False)
+    names: str = "subdomain"
+    verbs: tuple[str, ...] = STORED_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    storage_version_hash: str = ""
+    list_kind: str = ""
+    scale: ScalePaths | None = None
+    deprecation: str = ""
+    terminating: bool = False
+    conversion: Conversion | None = field(default=None, compare=False)
+
+    def rendered(self, stored: Encoded) -> bytes:
+        """A stored object as this version of its resource shows it."""
+        return stored.raw if self.conversion is None else self.conversion.encoded(stored.raw)
+
+    def decoded(self, stored: Encoded) -> Object:
+        """A fresh decoded copy of a stored object, in this version."""
+        if self.conversion is not None:
+            return self.conversion.decoded(stored.raw)
+        body: Object = msgspec.json.decode(stored.raw)
+        return body
 
     @property
     def custom(self) -> bool:
@@ -50,119 +95,54 @@ class ResourceType:
         return f'{{"kind":"{self.kind}","apiVersion":"{self.resource.api_version}",'.encode()
 
 
-def _core(plural: str, kind: str, fields: str, **rules: object) -> ResourceType:
-    return _built_in(Resource("", "v1", plural), kind, fields, **rules)
-
-
-def _apps(plural: str, kind: str, short: str) -> ResourceType:
-    return _built_in(
-        Resource("apps", "v1", plural),
-        kind,
-        "spec status",
-        status=True,
-        generation=True,
-        short_names=(short,),
-        categories=("all",),
+def _built_in(entry: Entry) -> ResourceType:
+    """The served form of a catalogue entry."""
+    name = schema_name(entry.group, entry.version, entry.kind)
+    rules = RULES.get((entry.group, entry.name), PLAIN)
+    return ResourceType(
+        Resource(entry.group, entry.version, entry.name),
+        entry.kind,
+        namespaced=entry.namespaced,
+        singular=entry.singular_name,
+        short_names=entry.short_names,
+        categories=entry.categories,
+        fields=frozenset(schemas()[name]["properties"]),
+        status=any(each.name == "status" for each in entry.subresources),
+        generation=rules.generation,
+        unconditional_update=rules.unconditional_update,
+        create_on_update=rules.create_on_update,
+        returns_deleted=rules.returns_deleted,
+        selectable=rules.selectable,
+        structure=Structure(schemas()[name], schemas()),
+        names=rules.names,
+        verbs=entry.verbs,
+        subresources=tuple(each for each in entry.subresources if each.name not in UNSERVED_SUBRESOURCES),
+        storage_version_hash=entry.storage_version_hash,
+        list_kind=f"{entry.kind}List",
+        scale=BUILT_IN_PATHS if any(each.name == "scale" for each in entry.subresources) else None,
     )
 
 
-def _built_in(resource: Resource, kind: str, fields: str, **rules: object) -> ResourceType:
-    known = frozenset(("kind", "apiVersion", "metadata", *fields.split()))
-    return ResourceType(resource, kind, fields=known, singular=kind.lower(), **rules)  # type: ignore[arg-type]
+BUILT_IN: Final[tuple[ResourceType, ...]] = tuple(
+    _built_in(each) for each in entries() if (each.group, each.version, each.name) not in UNSERVED and each.stored
+)
+"""Every stored resource of the real server in one version, in the server's order."""
 
-
-NAMESPACES = _core(
-    "namespaces",
-    "Namespace",
-    "spec status",
-    namespaced=False,
-    status=True,
-    returns_deleted=True,
-    short_names=("ns",),
-    selectable=("status.phase",),
-)
-CUSTOM_RESOURCE_DEFINITIONS = _built_in(
-    Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
-    "CustomResourceDefinition",
-    "spec status",
-    namespaced=False,
-    status=True,
-    generation=True,
-    unconditional_update=False,
-    short_names=("crd", "crds"),
-    categories=("api-extensions",),
-)
-LEASES = _built_in(
-    Resource("coordination.k8s.io", "v1", "leases"),
-    "Lease",
-    "spec",
-    unconditional_update=False,
-    create_on_update=True,
-)
-
-BUILT_IN: tuple[ResourceType, ...] = (
-    NAMESPACES,
-    _core("configmaps", "ConfigMap", "data binaryData immutable", short_names=("cm",)),
-    _core("secrets", "Secret", "data stringData type immutable", selectable=("type",)),
-    _core(
-        "pods",
-        "Pod",
-        "spec status",
-        status=True,
-        generation=True,
-        returns_deleted=True,
-        short_names=("po",),
-        categories=("all",),
-        selectable=("spec.nodeName", "spec.serviceAccountName", "spec.schedulerName", "status.phase", "status.podIP"),
-    ),
-    _core(
-        "events",
-        "Event",
-        "involvedObject reason message source firstTimestamp lastTimestamp count type eventTime series action related"
-        " reportingComponent reportingInstance",
-        create_on_update=True,
-        short_names=("ev",),
-        selectable=(
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "reason",
-            "type",
-        ),
-    ),
-    _core(
-        "services",
-        "Service",
-        "spec status",
-        status=True,
-        create_on_update=True,
-        returns_deleted=True,
-        short_names=("svc",),
-        categories=("all",),
-        selectable=("spec.clusterIP", "spec.type"),
-    ),
-    _core(
-        "serviceaccounts",
-        "ServiceAccount",
-        "secrets imagePullSecrets automountServiceAccountToken",
-        returns_deleted=True,
-        short_names=("sa",),
-    ),
-    _apps("deployments", "Deployment", "deploy"),
-    _apps("statefulsets", "StatefulSet", "sts"),
-    _apps("replicasets", "ReplicaSet", "rs"),
-    _apps("daemonsets", "DaemonSet", "ds"),
-    LEASES,
-    CUSTOM_RESOURCE_DEFINITIONS,
-)
+_BY_NAME: Final = {(each.resource.group, each.resource.plural): each for each in BUILT_IN}
+NAMESPACES: Final = _BY_NAME["", "namespaces"]
+CUSTOM_RESOURCE_DEFINITIONS: Final = _BY_NAME["apiextensions.k8s.io", "customresourcedefinitions"]
+LEASES: Final = _BY_NAME["coordination.k8s.io", "leases"]
 
 
 class Registry:
-    """Resources by group version and plural; custom ones come and go."""
+    """Resources by group version and plural; custom ones come and go.
+
+    revision: grows with every change, for whoever keeps something made of the whole registry.
+    """
 
     def __init__(self) -> None:
         self._types: dict[Resource, ResourceType] = {each.resource: each for each in BUILT_IN}
+        self.revision = 0
 
     def get(self, resource: Resource) -> ResourceType | None:
         return self._types.get(resource)
@@ -170,9 +150,11 @@ class Registry:
     def add(self, kind: ResourceType) -> None:
         """Adds or replaces."""
         self._types[kind.resource] = kind
+        self.revision += 1
 
     def remove(self, resource: Resource) -> None:
         self._types.pop(resource, None)
+        self.revision += 1
 
     def __iter__(self) -> Iterator[ResourceType]:
         return iter(tuple(self._types.values()))
@@ -181,4 +163,4 @@ class Registry:
         return any(each.group == group and each.version == version for each in self._types)
 
     def has_built_in(self, group: str) -> bool:
-        return any(each.resource.group == group for each in BUILT_IN)
+        return any(each.group == group for each in entries())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -9,24 +11,40 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from fleet.devcluster import statuses
+from fleet.devcluster.access.accounts import DefaultAccounts
+from fleet.devcluster.access.bootstrap import default_roles
+from fleet.devcluster.access.guard import Guard
+from fleet.devcluster.access.rbac import GROUP as RBAC_GROUP
 from fleet.devcluster.answers import Answer
+from fleet.devcluster.audit import audit_for
+from fleet.devcluster.compaction import compact_for_ever
 from fleet.devcluster.definitions import Definitions
-from fleet.devcluster.discovery import discovery_answer
-from fleet.devcluster.faults import AckLost, Faults
+from fleet.devcluster.faults import Faults
+from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.garbage import Garbage
+from fleet.devcluster.nonresource import NonResource
+from fleet.devcluster.podactions import PodActions
+from fleet.devcluster.printing.showing import Showing, failed_answer
 from fleet.devcluster.reading import Reading
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requestlog import RequestLog
+from fleet.devcluster.requestmetrics import RequestMetrics
 from fleet.devcluster.requests import Query, Request, Target
-from fleet.devcluster.resources import NAMESPACES, Registry, ResourceType
+from fleet.devcluster.resources import NAMESPACES, Registry
+from fleet.devcluster.routes import Routes
+from fleet.devcluster.scaling import Scaling
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Storage
 from fleet.devcluster.strategy import read_body
+from fleet.devcluster.tap import tap
+from fleet.devcluster.watchcache import WatchCache
 from fleet.devcluster.watching import Watching
 from fleet.devcluster.writes import Writer
 from fleet.devcluster.writing import Writing
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
+
+_LOG = logging.getLogger(__name__)
 
 
 class ApiServer:
@@ -39,33 +57,66 @@ class ApiServer:
         rng: random.Random | None = None,
         wall_seconds: Callable[[], float] = time.time,
         recorder: Recorder | None = None,
+        beside: ApiServer | None = None,
     ) -> None:
-        """rng: for UIDs, generated names and the life of watches. wall_seconds: since 1970, for timestamps."""
+        """rng: for UIDs, generated names and the life of watches. wall_seconds: since 1970, for timestamps.
+
+        beside: a server whose storage, resources and controllers this one shares, as a further front end with a cache,
+        watches, faults and settings of its own.
+        """
         self.settings = settings or ServerSettings()
         self.rng = rng or random.Random()
-        self.registry = Registry()
-        self.storage = Storage(history_limit=self.settings.history_limit)
+        self.registry: Registry = beside.registry if beside else Registry()
+        self.storage: Storage = beside.storage if beside else Storage(history_limit=self.settings.history_limit)
         self.recorder = recorder
-        self.faults = Faults()
-        self.watching = Watching(
-            self.storage,
-            self.faults,
-            self.rng,
-            bookmark_seconds=self.settings.bookmark_seconds,
-            watch_seconds=self.settings.watch_seconds,
-        )
-        namespaces = self.storage.table(NAMESPACES)
-        self.writer = Writer(self.storage, namespaces, self.rng, wall_seconds)
+        self.faults = Faults(self.rng, witness_for(recorder))
+        self.cache = WatchCache(self.storage)
+        self.faults.lose = self.cache.lose
+        self.watching = Watching(self.storage, self.cache, self.rng, self.settings)
         self._log = RequestLog(recorder)
-        definitions = Definitions(self.registry, self.storage, self.watching)
-        self._definitions = definitions
-        self._reading = Reading(self.settings, self.storage, self.watching, self._log)
+        namespaces = self.storage.table(NAMESPACES)
+        self.writer: Writer = (
+            beside.writer if beside else Writer(self.storage, namespaces, self.rng, wall_seconds, self.registry.get)
+        )
+        definitions = beside._definitions if beside else Definitions(self.registry, self.storage, self.writer)
+        self._definitions: Definitions = definitions
+        self._nonresource = NonResource(self.registry)
+        self._reading = Reading(self.settings, self.storage, self.cache, self.watching, self._log)
         self._writing = Writing(self.settings, self.storage, self.writer, definitions, self._log)
-        self.garbage = Garbage(self.storage, self.registry, self.writer, self._log)
+        self.garbage: Garbage = (
+            beside.garbage if beside else Garbage(self.storage, self.registry, self.writer, self._log, self.settings)
+        )
+        self.guard: Guard = (
+            beside.guard
+            if beside
+            else Guard(self.storage, self.registry, self.rng, wall_seconds, self.settings.admin_token)
+        )
+        self.metrics = RequestMetrics(self.watching, self.storage.tables)
+        self._audit = audit_for(self.settings, self.rng, wall_seconds)
+        self._routes = Routes(
+            self.registry,
+            self.storage,
+            self._nonresource,
+            self._reading,
+            self._writing,
+            PodActions(self.writer, self._writing, wall_seconds),
+            Showing(self.storage, wall_seconds),
+            self.guard,
+            self.metrics,
+            Scaling(self.writer, self._log),
+        )
+        self._accounts: DefaultAccounts | None = beside._accounts if beside else None
+        if beside is not None:
+            return
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.writer.create(namespaces, "", {"metadata": {"name": name}})
         for each in self.registry:
             self.storage.table(each)
+        if self.guard.enabled:
+            for role in default_roles():
+                self.seed(Resource(RBAC_GROUP, "v1", f"{role['kind'].lower()}s"), role)
+        if self.settings.default_accounts:
+            self._accounts = DefaultAccounts(self.storage, self.seed)
 
     # ------------------------------------------------------------------ the door
 
@@ -77,79 +128,50 @@ class ApiServer:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Answers one request. headers: names in lower case. Raises AckLost where a fault swallows the answer."""
+        """Answers one request. headers: names in lower case. Raises ConnectionLost where a fault takes the answer."""
         request = Request(method, path, query, body, headers or {})
+        return tap(self.recorder, request, await self.faults.carry(request, self._answer))
+
+    async def _answer(self, request: Request) -> Answer:
+        began = time.perf_counter()
+        received_seconds = self._audit.now() if self._audit is not None else 0.0
+        target = Target.parse(request.path)
         try:
+            self.guard.admit(request, target)
             await self._reading.reach(request)
-            answer = self._route(request)
+            answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
-            answer = Answer.failed(error)
             self._log.failed(request, error)
-        if self.faults.lost_acks and self.faults.loses(request):
-            if answer.stream is not None:
-                answer.stream.close()
-            raise AckLost(f"{method} {path}")
+            answer = failed_answer(request, error)
+        except Exception as error:
+            _LOG.exception("%s %s failed inside the server", request.method, request.path)
+            failure = statuses.internal(error)
+            self._log.failed(request, failure)
+            answer = failed_answer(request, failure)
+        if request.warnings:
+            answer.warnings = request.warnings
+        self.metrics.count(request, target, answer.status, time.perf_counter() - began)
+        if self._audit is not None and target is not None:
+            self._audit.finished(request, target, answer, received_seconds)
+        if self._accounts is not None:
+            self._accounts.catch_up()
         return answer
+
+    async def run_controllers(self) -> None:
+        """What the control plane does on its own, garbage collection and compaction, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.garbage.run(), name="garbage collection")
+            group.create_task(compact_for_ever(self.storage, self.settings.compaction_seconds), name="compaction")
 
     async def collect_garbage(self) -> int:
         """Deletes what lost all its owners, empties namespaces that end, and answers how many objects went."""
         return self.garbage.collect()
 
     def close(self) -> None:
-        """Ends all watches."""
+        """Ends all watches, and the audit log."""
         self.watching.end()
-
-    # ------------------------------------------------------------------ routing
-
-    def _route(self, request: Request) -> Answer:
-        target = Target.parse(request.path)
-        if target is None:
-            return Answer(*discovery_answer(self.registry, request.path))
-        kind = self.registry.get(target.resource)
-        if kind is None:
-            if self.registry.has_built_in(target.resource.group):
-                raise statuses.no_such_resource()
-            raise statuses.no_such_path()
-        if bool(target.namespace) and not kind.namespaced:
-            raise statuses.no_such_resource()
-        if target.subresource not in ("", "status") or (target.subresource and not kind.status):
-            raise statuses.no_such_subresource(kind, target.name)
-        if target.name:
-            if kind.namespaced and not target.namespace:
-                raise statuses.no_such_resource()
-            return self._one(request, target, kind)
-        return self._collection(request, target, kind)
-
-    def _one(self, request: Request, target: Target, kind: ResourceType) -> Answer:
-        table = self.storage.table(kind)
-        if request.method == "GET":
-            if request.flag("watch"):
-                return self._reading.watch(request, target, table)
-            return self._reading.get(request, target, table)
-        if request.method == "PUT":
-            return self._writing.update(request, target, table)
-        if request.method == "PATCH":
-            return self._writing.patch(request, target, table)
-        if request.method == "DELETE" and not target.subresource:
-            return self._writing.delete(request, target, table)
-        if request.method == "POST" and kind.custom:
-            # The real server's handler of custom resources does not look at the name in the path of a create.
-            return self._writing.create(request, target, table)
-        raise statuses.method_not_allowed(kind, request.method)
-
-    def _collection(self, request: Request, target: Target, kind: ResourceType) -> Answer:
-        table = self.storage.table(kind)
-        if request.method == "GET":
-            if request.flag("watch"):
-                return self._reading.watch(request, target, table)
-            return self._reading.list(request, target, table)
-        if request.method == "POST" and (target.namespace or not kind.namespaced):
-            return self._writing.create(request, target, table)
-        if request.method == "DELETE" and (target.namespace or not kind.namespaced):
-            return self._writing.delete_collection(request, target, table)
-        if kind.custom and request.method in ("PUT", "PATCH"):
-            raise statuses.bad_request("name must be provided")
-        raise statuses.method_not_allowed(kind, request.method)
+        if self._audit is not None:
+            self._audit.close()
 
     # ------------------------------------------------------------------ for tests and tools
 

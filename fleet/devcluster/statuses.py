@@ -13,6 +13,9 @@ from fleet.devcluster.resources import ResourceType
 OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
 
 
+_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
 class StatusError(Exception):
     """A request that fails with a Status body, or with plain text where `text` is set."""
 
@@ -87,17 +90,18 @@ def no_such_resource() -> StatusError:
 def method_not_allowed(kind: ResourceType, method: str) -> StatusError:
     """405. Custom resources answer in other words than the built-in ones, as on the real server."""
     if not kind.custom:
-        message = "the server does not allow this method on the requested resource"
-        return StatusError(405, "MethodNotAllowed", message, details={})
-    verb = method.lower()
+        return no_such_method()
+    verb = _VERBS.get(method, "")
     details = _details(kind, "")
     return StatusError(
-        405, "MethodNotAllowed", f"{verb} is not supported on resources of kind {kind.qualified!r}", details=details
+        405, "MethodNotAllowed", f'{verb} is not supported on resources of kind "{kind.qualified}"', details=details
     )
 
 
-def already_exists(kind: ResourceType, name: str) -> StatusError:
-    return StatusError(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', details=_details(kind, name))
+def already_exists(kind: ResourceType, name: str, *, dying: bool = False) -> StatusError:
+    """dying: the object that is there waits for its finalizers."""
+    message = f'{"object is being deleted: " if dying else ""}{kind.qualified} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", message, details=_details(kind, name))
 
 
 def conflict(kind: ResourceType, name: str, why: str = OPTIMISTIC_LOCK, *, by_kind: bool = False) -> StatusError:
@@ -132,24 +136,32 @@ def too_old(requested: int, oldest: int) -> StatusError:
     return expired(f"too old resource version: {requested} ({oldest})")
 
 
-def too_large(requested: int, current: int) -> StatusError:
-    """504: a version that this server has not reached."""
-    return StatusError(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {requested}, current: {current}",
-        details={
-            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-            "retryAfterSeconds": 1,
-        },
-    )
+def too_large(requested: int, current: int, *, with_cause: bool = True) -> StatusError:
+    """504: a version that this server has not reached. with_cause: servers before 1.17 give none."""
+    details: dict[str, Any] = {"retryAfterSeconds": 1}
+    if with_cause:
+        details["causes"] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    message = f"Timeout: Too large resource version: {requested}, current: {current}"
+    return StatusError(504, "Timeout", message, details=details)
 
 
-def unsupported_patch(content_type: str, accepted: Sequence[str]) -> StatusError:
-    """415. Types that are a kind of patch somewhere get the list of those that are accepted here."""
-    if "patch" not in content_type:
+def unsupported_patch(accepted: Sequence[str]) -> StatusError:
+    """415. accepted: what custom resources say that they take; empty for built-in ones, which do not say."""
+    if not accepted:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def internal_error(why: str) -> StatusError:
+    """500 of a failure inside of the server."""
+    return StatusError(500, "InternalError", f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
+
+
+def unsupported_body() -> StatusError:
+    """415 of a body in a form that no resource takes."""
+    accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return StatusError(415, "UnsupportedMediaType", message)
 
 
@@ -172,6 +184,15 @@ def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural
     details = _details(kind, name, by_kind=not by_plural)
     details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
     return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {together}', details=details)
+
+
+def wrong_kind(kind: ResourceType, given: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 of a custom resource that says to be of another kind: it is called by what it says."""
+    group = kind.resource.group
+    details = {"name": name} if name else {}
+    details |= {"group": group, "kind": given}
+    message = f'{given}.{group} "{name}" is invalid: {_together(causes)}'
+    return StatusError(422, "Invalid", message, details={**details, "causes": _cause_list(causes)})
 
 
 def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
@@ -213,8 +234,50 @@ def bad_patch_result(text: str, why: str) -> StatusError:
     return StatusError(422, "Invalid", f' "" is invalid: {cause.text()}', details={"causes": _cause_list([cause])})
 
 
-def refused_patch(why: str) -> StatusError:
-    """422 of a JSON patch that does not apply."""
-    return StatusError(
-        422, "Invalid", f"the server rejected our request due to an error in our request: {why}", details={}
-    )
+def refused_patch() -> StatusError:
+    """422 of a patch that does not apply; the real server does not say why."""
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def apply_conflict(conflicts: Sequence[tuple[str, str]]) -> StatusError:
+    """409 of a server-side apply. conflicts: who owns the field, and the field as a path."""
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {holder}", "field": path}
+        for holder, path in conflicts
+    ]
+    if len(conflicts) == 1:
+        holder, path = conflicts[0]
+        message = f"Apply failed with 1 conflict: conflict with {holder}: {path}"
+    else:
+        lines: list[str] = []
+        for holder in dict.fromkeys(holder for holder, _ in conflicts):
+            lines.append(f"conflicts with {holder}:")
+            lines += [f"- {path}" for owner, path in conflicts if owner == holder]
+        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+    return StatusError(409, "Conflict", message, details={"causes": causes})
+
+
+def reviewed_invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 of something that is answered without being stored. kind "": the real server forgets it in access reviews."""
+    given = {"name": name, "group": group, "kind": kind}
+    details: dict[str, Any] = {key: value for key, value in given.items() if value}
+    details["causes"] = _cause_list(causes)
+    return StatusError(422, "Invalid", f'{kind}.{group} "{name}" is invalid: {_together(causes)}', details=details)
+
+
+def not_served(what: str) -> StatusError:
+    """501: a part of the real server that the embedded one leaves out."""
+    return StatusError(501, "NotImplemented", f"the embedded API server does not serve {what}")
+
+
+def internal(error: Exception) -> StatusError:
+    """500 of a fault of the server itself (NewInternalError of apimachinery)."""
+    why = str(error) or type(error).__name__
+    details = {"causes": [{"message": why}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {why}", details=details)
+
+
+def no_such_method() -> StatusError:
+    """405 of a path that is none of a custom resource."""
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, details={})

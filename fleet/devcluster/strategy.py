@@ -5,57 +5,52 @@ Bodies are changed in place; a refused one raises StatusError. Time and randomne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from fleet.devcluster import builtins, statuses
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.crds import definition_causes, settle_definition
-from fleet.devcluster.metadata import common_causes, name_causes, normalised, update_causes
+from fleet.devcluster.crdrules import definition_causes
+from fleet.devcluster.crds import complete_definition, definition_warnings, first_status, store_version
+from fleet.devcluster.decoding import bodies
+from fleet.devcluster.decoding.identity import identified
+from fleet.devcluster.fields.resetfields import reset_fields
+from fleet.devcluster.metadata import common_causes, finalizer_warnings, name_causes, normalised, update_causes
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.scale import scale_causes
 from shards.objects import Object
 
 _GENERATION_IGNORES = ("kind", "apiVersion", "metadata", "status")
-_SYSTEM_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def read_body(kind: ResourceType, raw: bytes | None) -> Object:
-    """The decoded object of a request, with known metadata only. Raises StatusError 400."""
-    try:
-        body = msgspec.json.decode(raw or b"")
-    except msgspec.DecodeError as error:
-        raise statuses.bad_request(
-            f"the object provided is unrecognized (must be of type {kind.kind}): {error}"
-        ) from None
-    return checked_body(kind, body)
+def read_body(
+    kind: ResourceType,
+    raw: bytes | None,
+    *,
+    content_type: str = bodies.JSON,
+    validation: str = "Warn",
+    warnings: list[str] | None = None,
+) -> Object:
+    """The decoded object of a request, with known fields only.
 
-
-def checked_body(kind: ResourceType, body: Any) -> Object:
-    """An object of this kind, with known metadata only. Raises StatusError 400."""
-    wanted = kind.resource.api_version
-    if not isinstance(body, dict):
-        raise statuses.bad_request(f"the object provided is unrecognized (must be of type {kind.kind})")
-    if kind.custom and not (body.get("kind") and body.get("apiVersion")):
-        raise statuses.bad_request(f"the object provided is unrecognized (must be of type {kind.kind})")
-    given_kind, given_version = body.get("kind") or kind.kind, body.get("apiVersion") or wanted
-    if given_version != wanted:
-        raise statuses.bad_request(
-            f"the API version in the data ({given_version}) does not match the expected API version ({wanted})"
-        )
-    if given_kind != kind.kind:
-        raise statuses.bad_request(
-            f"the kind in the data ({given_kind}) does not match the expected kind ({kind.kind})"
-        )
-    try:
-        body["metadata"] = normalised(body.get("metadata"))
-    except msgspec.ValidationError as error:
-        version = kind.resource.version
-        raise statuses.bad_request(
-            f'{kind.kind} in version "{version}" cannot be handled as a {kind.kind}: json: {error}'
-        ) from None
-    builtins.check_types(kind, body)
+    validation: of unknown and repeated fields: Strict, Warn or Ignore. warnings: gets what Warn says.
+    Raises StatusError 400, 415, 422.
+    """
+    body = bodies.read(kind, raw or b"", content_type=content_type, validation=validation, warnings=warnings)
+    body["metadata"] = normalised(body.get("metadata"))
     return body
+
+
+def checked_body(
+    kind: ResourceType, body: Any, *, validation: str = "Warn", warnings: list[str] | None = None
+) -> Object:
+    """An object of this kind, with known fields only, of a body that is decoded. Raises StatusError 400, 422."""
+    read = bodies.typed(kind, identified(kind, body, b""), validation=validation, warnings=warnings)
+    read["metadata"] = normalised(read.get("metadata"))
+    return read
 
 
 def patched_body(kind: ResourceType, body: Any) -> Object:
@@ -80,8 +75,11 @@ def check_namespace(metadata: Object, namespace: str) -> None:
 
 
 def prepare_create(kind: ResourceType, body: Object, *, uid: str, timestamp: str) -> None:
-    """Makes a request's object ready to be stored. timestamp: RFC 3339, whole seconds."""
+    """Makes a complete body (see complete_body) ready to be stored. timestamp: RFC 3339, whole seconds."""
     metadata = body["metadata"]
+    if kind.terminating:
+        why = "create not allowed while custom resource definition is terminating"
+        raise statuses.forbidden(kind, metadata.get("name", ""), why)
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
     metadata["uid"], metadata["creationTimestamp"] = uid, timestamp
@@ -89,34 +87,41 @@ def prepare_create(kind: ResourceType, body: Object, *, uid: str, timestamp: str
         body.pop("status", None)
     if kind.custom or kind.generation:
         metadata["generation"] = 1
-    _complete(kind, body, creating=True)
+    if not kind.custom:
+        builtins.prepare_create(kind, body)
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+            body["status"] = first_status(body)
     found = [*name_causes(kind, metadata), *common_causes(kind, metadata), *_content_causes(kind, body, None, "")]
     if found:
         raise statuses.invalid(kind, metadata.get("name", ""), found)
-    if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
-        settle_definition(body, timestamp)
 
 
 def prepare_update(kind: ResourceType, body: Object, old: Object, subresource: str) -> Object:
-    """The object that an update stores: `body` with everything that this request may not change taken from `old`."""
+    """The object that an update stores: the complete `body` with everything that this request may not change taken
+    from `old`.
+    """
     metadata, old_metadata = body["metadata"], old["metadata"]
     if subresource == "status":
-        merged = {**old, "metadata": dict(old_metadata)}
+        merged = {**old, "metadata": _status_metadata(kind, metadata, old_metadata)}
         merged.pop("status", None)
-        if body.get("status") is not None:
+        if "status" in body:
             merged["status"] = body["status"]
-        for name in ("uid", "name"):
-            if metadata.get(name):
-                merged["metadata"][name] = metadata[name]
         body, metadata = merged, merged["metadata"]
+    elif subresource == "finalize":
+        spec = {**(old.get("spec") or {}), "finalizers": (body.get("spec") or {}).get("finalizers")}
+        metadata = dict(old_metadata)
+        body = {**old, "metadata": metadata, "spec": {name: value for name, value in spec.items() if value}}
     else:
         _keep_system_fields(metadata, old_metadata)
         if kind.status:
             body.pop("status", None)
             if "status" in old:
                 body["status"] = old["status"]
-    _complete(kind, body, creating=False)
-    if _generation_moves(kind, body, old):
+        if not subresource and not kind.custom:
+            builtins.prepare_update(kind, body, old)
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+            store_version(body)
+    if subresource != "status" and _generation_moves(kind, body, old):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
     found = [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
     found += _content_causes(kind, body, old, subresource)
@@ -125,32 +130,66 @@ def prepare_update(kind: ResourceType, body: Object, old: Object, subresource: s
     return body
 
 
-def _keep_system_fields(metadata: Object, old: Object) -> None:
-    metadata.setdefault("uid", old["uid"])
-    for name in ("creationTimestamp", "generation", "deletionTimestamp"):
+def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterator[str]:
+    """What the server says of an object that it has accepted. old: what an update replaced."""
+    if kind.custom:
+        yield from finalizer_warnings(body["metadata"], (old or {}).get("metadata"))
+    elif kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        yield from definition_warnings(body, old)
+
+
+def _status_metadata(kind: ResourceType, metadata: Object, old: Object) -> Object:
+    """What a write to the status makes of the metadata: of most built-in resources it may change that as well."""
+    reset = reset_fields(kind.kind, kind.resource.group, "status", status=True, custom=kind.custom).get("f:metadata")
+    if reset is not None and not reset:
+        return {**old, **{name: metadata[name] for name in ("uid", "name") if metadata.get(name)}}
+    _keep_system_fields(metadata, old)
+    for element in reset or ():
+        name = element.removeprefix("f:")
         metadata.pop(name, None)
         if name in old:
             metadata[name] = old[name]
+    return metadata
+
+
+def _keep_system_fields(metadata: Object, old: Object) -> None:
+    metadata.setdefault("uid", old["uid"])
+    for name in ("creationTimestamp", "generation"):
+        metadata.pop(name, None)
+        if name in old:
+            metadata[name] = old[name]
+    if "deletionTimestamp" in old:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in old:
         metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
-    else:
-        metadata.pop("deletionGracePeriodSeconds", None)
 
 
-def _complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
+def complete_body(kind: ResourceType, body: Object, *, creating: bool) -> None:
+    """What decoding does to a body: drops unknown fields and fills in defaults, in place. Its author owns them."""
     if kind.custom:
         if kind.schema is not None:
-            kind.schema.complete(body)
-    else:
-        builtins.complete(kind, body, creating=creating)
+            kind.schema.default(body)
+        return
+    builtins.complete(kind, body, creating=creating)
+    if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        complete_definition(body)
 
 
 def _content_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:
-    if kind.schema is not None:
-        return kind.schema.status_causes(body) if subresource == "status" else kind.schema.causes(body)
+    if kind.custom:
+        return _custom_causes(kind, body, old, subresource)
     if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
-        return list(definition_causes(body))
-    return list(builtins.causes(kind, body, old))
+        return list(definition_causes(body, old))
+    return [] if subresource else list(builtins.causes(kind, body, old))
+
+
+def _custom_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:
+    found: list[Cause] = []
+    if kind.schema is not None:
+        found = kind.schema.status_causes(body, old) if subresource == "status" else kind.schema.causes(body, old)
+    if kind.scale is not None:
+        found += scale_causes(kind.scale, body, status_only=subresource == "status")
+    return found
 
 
 def _generation_moves(kind: ResourceType, body: Object, old: Object) -> bool:
@@ -158,8 +197,4 @@ def _generation_moves(kind: ResourceType, body: Object, old: Object) -> bool:
         ignored = _GENERATION_IGNORES if kind.status else _GENERATION_IGNORES[:3]
         names = {*body, *old} - set(ignored)
         return any(body.get(name) != old.get(name) for name in names)
-    if not kind.generation:
-        return False
-    if kind.kind == "Deployment" and body["metadata"].get("annotations") != old["metadata"].get("annotations"):
-        return True
-    return body.get("spec") != old.get("spec")
+    return builtins.generation_moves(kind, body, old)

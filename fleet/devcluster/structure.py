@@ -12,11 +12,25 @@ from typing import Any, Final
 _REFERENCE = "$ref"
 _PREFIX = "#/components/schemas/"
 _LIST_TYPE = "x-kubernetes-list-type"
+_RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _MAP_TYPE = "x-kubernetes-map-type"
 _MAP_KEYS = "x-kubernetes-list-map-keys"
 _MERGE_KEY = "x-kubernetes-patch-merge-key"
 _STRATEGY = "x-kubernetes-patch-strategy"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The schema with its reference followed. OpenAPI v3 wraps a reference that has siblings into `allOf`."""
+    inner = schema
+    wrapped = schema.get("allOf")
+    if wrapped and len(wrapped) == 1 and _REFERENCE in wrapped[0]:
+        inner = wrapped[0]
+    if _REFERENCE not in inner:
+        return schema
+    target = schemas[inner[_REFERENCE].removeprefix(_PREFIX)]
+    siblings = {name: value for name, value in schema.items() if name not in (_REFERENCE, "allOf")}
+    return {**_resolved(target, schemas), **siblings} if siblings else _resolved(target, schemas)
 
 
 class Structure:
@@ -67,7 +81,7 @@ class Structure:
     @cached_property
     def atomic(self) -> bool:
         """An object that is owned and replaced as a whole."""
-        return bool(self.schema.get(_MAP_TYPE) == "atomic")
+        return bool(self.schema.get(_MAP_TYPE) == "atomic") or self.schema is self.schemas.get(_RAW_EXTENSION)
 
     @cached_property
     def merge_key(self) -> str:
@@ -84,6 +98,23 @@ class Structure:
     def preserves_unknown(self) -> bool:
         return bool(self.schema.get(_PRESERVE))
 
+    @cached_property
+    def zeros(self) -> Mapping[str, Any]:
+        """Built-in types only: what the server shows for fields that are not set. {} a struct, null a list or a map,
+        "" or 0 a scalar. Fields that are left out instead are not in it.
+        """
+        if not self.schemas:
+            return {}
+        required = self.schema.get("required", ())
+        found: dict[str, Any] = {}
+        for name, each in self.properties.items():
+            default = each.schema.get("default", ...)
+            if default is not ... and not default:
+                found[name] = default
+            elif default is ... and name in required:
+                found[name] = None
+        return found
+
     def field(self, name: str) -> Structure | None:
         """The structure under a name: a field or a map's value. None: no such field."""
         found = self.properties.get(name)
@@ -96,16 +127,3 @@ class Structure:
 
 ANYTHING: Final = Structure({}, {})
 """A value of which nothing is known: merged as maps, and atomic lists."""
-
-
-def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The schema with its reference followed. OpenAPI v3 wraps a reference that has siblings into `allOf`."""
-    inner = schema
-    wrapped = schema.get("allOf")
-    if wrapped and len(wrapped) == 1 and _REFERENCE in wrapped[0]:
-        inner = wrapped[0]
-    if _REFERENCE not in inner:
-        return schema
-    target = schemas[inner[_REFERENCE].removeprefix(_PREFIX)]
-    siblings = {name: value for name, value in schema.items() if name not in (_REFERENCE, "allOf")}
-    return {**_resolved(target, schemas), **siblings} if siblings else _resolved(target, schemas)

@@ -49,10 +49,37 @@ class Gap(msgspec.Struct, frozen=True):
         return None if self.ended_at is None else self.ended_at - self.began_at
 
 
+HELD, BROKEN, NOT_JUDGED = "held", "broken", "not judged"
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What a journal says about one invariant.
+
+    outcome: HELD, BROKEN or NOT_JUDGED. checks: how often it was tested; what: what these are. why: of NOT_JUDGED.
+    broken: how often; findings: the first of these.
+    """
+
+    id: str
+    sentence: str
+    outcome: str
+    checks: int = 0
+    what: str = "checks"
+    why: str = ""
+    broken: int = 0
+    findings: list[Finding] = msgspec.field(default_factory=list)
+
+    def __str__(self) -> str:
+        if self.outcome == NOT_JUDGED:
+            return f"not judged: {self.why}"
+        counted = f"{self.checks} {self.what}"
+        return f"held: {counted}" if self.outcome == HELD else f"BROKEN {self.broken} times: {counted}"
+
+
 class Verdict(msgspec.Struct):
     """Counts and findings over a journal; see `judge.judge` for what exactly each one counts.
 
-    Promises are kept when `clean`: the counts of broken ones are all zero.
+    Promises are kept when `clean`: the counts of broken ones are all zero. missing: entries that the journal lost; the
+    verdict is partial then. invariants: I1 to I27, as far as the journals say.
     """
 
     entries: int = 0
@@ -72,6 +99,16 @@ class Verdict(msgspec.Struct):
     timeline: dict[str, list[OwnershipSpan]] = msgspec.field(default_factory=dict)
     gaps: list[Gap] = msgspec.field(default_factory=list)
     findings: list[Finding] = msgspec.field(default_factory=list)
+    missing: int = 0
+    invariants: list[Judgement] = msgspec.field(default_factory=list)
+
+    @property
+    def partial(self) -> bool:
+        return self.missing > 0
+
+    @property
+    def broken_invariants(self) -> list[Judgement]:
+        return [each for each in self.invariants if each.outcome == BROKEN]
 
     @property
     def clean(self) -> bool:
@@ -84,6 +121,6 @@ class Verdict(msgspec.Struct):
         )
 
     def encode(self) -> bytes:
-        """JSON, with `clean` among the fields."""
+        """JSON, with `clean` and `partial` among the fields."""
         fields = msgspec.to_builtins(self)
-        return msgspec.json.encode({"clean": self.clean, **fields})
+        return msgspec.json.encode({"clean": self.clean, "partial": self.partial, **fields})

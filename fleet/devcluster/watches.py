@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
+from fleet.devcluster.answers import Interrupted
+from fleet.devcluster.kinds.catalogue import zeros
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.selectors import Filter
-from fleet.devcluster.storage import Commit, event_line
-
-BUFFER_LIMIT = 100_000
-"""Events that a client may lag behind before its watch is ended; the real server does the same."""
+from fleet.devcluster.storage import Commit, Stored, event_line
 
 _FINAL_BOOKMARK_SECONDS = 2.0
-_EARLY_SECONDS = 1e-6
 
 
 def bookmark_line(kind: ResourceType, version: int, *, initial_events_end: bool = False) -> bytes:
+    """The object of a bookmark is an empty one of its kind, as the real server's Go type writes it."""
     metadata: dict[str, object] = {"resourceVersion": str(version)}
     if initial_events_end:
         metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-    return event_line("BOOKMARK", kind.head + b'"metadata":' + msgspec.json.encode(metadata) + b"}")
+    resource = kind.resource
+    fields = b"" if kind.custom else zeros().get(f"{resource.api_version}/{resource.plural}", b"")
+    raw = kind.head + b'"metadata":' + msgspec.json.encode(metadata)
+    return event_line("BOOKMARK", raw + (b"," + fields[1:] if fields else b"}"))
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many events the watches of one resource gave to their clients."""
+
+    events: int = 0
 
 
 class WatchStream:
     """Lines for one watcher, in commit order.
 
-    `offer` is called for every commit of the table, on the loop; `read` waits for the next bytes. A hold (see
-    `Faults`) keeps lines back without changing their order.
+    `offer` is called for every commit of the table, on the loop; `read` waits for the next bytes.
     """
 
     def __init__(
@@ -39,60 +47,60 @@ class WatchStream:
         wanted: Filter,
         after: int,
         *,
-        user_agent: str,
-        delay: Callable[[], float],
+        buffer_events: int,
         on_close: Callable[[WatchStream], None],
+        user_agent: str = "",
+        tally: Tally | None = None,
     ) -> None:
-        """after: commits up to this version are not shown. delay: seconds by which a line is held back, now."""
+        """kind: in the version that was asked for. after: commits up to this version are not shown.
+
+        buffer_events: how far the client may lag behind before its watch ends without a word.
+        """
         self.kind = kind
         self.wanted = wanted
         self.user_agent = user_agent
         self.closed = False
+        self._admits = wanted.test()
         self._after = after
         self._ready: list[bytes] = []
-        self._held: deque[tuple[float, bytes]] = deque()
+        self._buffer_events = buffer_events
         self._waiter: asyncio.Future[None] | None = None
-        self._delay = delay
         self._on_close = on_close
+        self._tally = tally or Tally()
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def offer(self, commit: Commit) -> None:
         """Shows a commit to the watcher where it selects the object, before or after."""
         if commit.version <= self._after or self.closed:
             return
-        wanted = self.wanted
-        shown = commit.new is not None and wanted.admits(commit.new)
-        before = commit.old is not None and (wanted.admits(commit.old))
-        if shown:
-            self.emit(commit.modified if before else commit.added)
+        admits, old, new = self._admits, commit.old, commit.new
+        before = old is not None and (admits is None or admits(old))
+        if new is not None and (admits is None or admits(new)):
+            kind = "MODIFIED" if before else "ADDED"
         elif before:
-            self.emit(commit.deleted)
+            kind = "DELETED"
+        else:
+            return
+        if commit.kind is not self.kind and commit.kind.resource != self.kind.resource:
+            self.emit(self._in_its_version(kind, commit))
+        elif kind == "MODIFIED":
+            self.emit(commit.modified)
+        else:
+            self.emit(commit.added if kind == "ADDED" else commit.deleted)
+
+    def show(self, stored: Stored, *, kind: ResourceType) -> None:
+        """An object that is there already. kind: the resource in the version in which it is stored."""
+        raw = stored.raw if kind.resource == self.kind.resource else self.kind.rendered(stored)
+        self.emit(event_line("ADDED", raw))
 
     def emit(self, line: bytes) -> None:
         """Appends a line; ends the watch when the client is too slow."""
-        seconds = self._delay()
-        if seconds > 0 or self._held:
-            self._held.append((asyncio.get_running_loop().time() + seconds, line))
-            self._arm()
-        else:
-            self._ready.append(line)
-            self._wake()
-        if len(self._ready) > BUFFER_LIMIT:
+        self._ready.append(line)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        elif len(self._ready) > self._buffer_events:
             self.close()
-
-    def reconsider(self) -> None:
-        """A hold ended: what is held back comes at once, or with the lag of the holds that are left."""
-        seconds = self._delay()
-        if seconds > 0:
-            due = asyncio.get_running_loop().time() + seconds
-            self._held = deque((min(each, due), line) for each, line in self._held)
-        else:
-            self._ready.extend(line for _, line in self._held)
-            self._held.clear()
-        self._cancel("held")
-        if self._held:
-            self._arm()
-        self._wake()
 
     def start_bookmarks(self, interval_seconds: float, version: Callable[[], int]) -> None:
         """A bookmark every interval, at the version that everything shown so far adds up to."""
@@ -122,43 +130,31 @@ class WatchStream:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         chunk = b"".join(self._ready)
+        self._tally.events += len(self._ready)
         self._ready.clear()
         return chunk
+
+    def interrupt(self) -> None:
+        """Makes a read that waits now raise Interrupted; nothing is lost."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(Interrupted())
 
     def close(self) -> None:
         """Ends the stream after what is ready; idempotent."""
         if self.closed:
             return
         self.closed = True
-        for name in tuple(self._timers):
-            self._cancel(name)
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
         self._on_close(self)
-        self._wake()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
-    def _arm(self) -> None:
-        due = self._held[0][0]
-        if due != float("inf") and "held" not in self._timers:
-            loop = asyncio.get_running_loop()
-            self._timers["held"] = loop.call_at(due, self._let_go)
-
-    def _let_go(self) -> None:
-        self._timers.pop("held", None)
-        # A timer may fire a rounding error early; looking again for that would spin on a virtual clock.
-        now = asyncio.get_running_loop().time() + _EARLY_SECONDS
-        while self._held and self._held[0][0] <= now:
-            self._ready.append(self._held.popleft()[1])
-        if self._held:
-            self._arm()
-        self._wake()
+    def _in_its_version(self, kind: str, commit: Commit) -> bytes:
+        """The event for a watch in another version than the stored one."""
+        stored = commit.last if kind == "DELETED" else commit.new
+        return event_line(kind, self.kind.rendered(stored)) if stored is not None else b""
 
     def _later(self, name: str, seconds: float, act: Callable[[], None]) -> None:
         self._timers[name] = asyncio.get_running_loop().call_later(seconds, act)
-
-    def _cancel(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)

@@ -1,93 +1,105 @@
-"""Opens the watches of a server, and knows which are open."""
+"""Opens the watches of a front end, and knows which are open."""
 
 from __future__ import annotations
 
 import random
 
 from fleet.devcluster import statuses
-from fleet.devcluster.faults import Faults
-from fleet.devcluster.listoptions import check_watch_options, version_of, wants_initial_events
+from fleet.devcluster.listoptions import version_of, wants_initial_events
 from fleet.devcluster.requests import Request
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.selectors import Filter
-from fleet.devcluster.storage import HistoryGone, Storage, Table, event_line
-from fleet.devcluster.watches import WatchStream, bookmark_line
+from fleet.devcluster.serversettings import ServerSettings
+from fleet.devcluster.storage import Storage, event_line, table_key
+from fleet.devcluster.watchcache import WatchCache
+from fleet.devcluster.watches import Tally, WatchStream, bookmark_line
 from shards.objects import Resource
 
 
 class Watching:
-    """The open watches of one server."""
+    """The open watches of one front end, which are served from its cache."""
 
-    def __init__(
-        self, storage: Storage, faults: Faults, rng: random.Random, *, bookmark_seconds: float, watch_seconds: float
-    ) -> None:
-        """rng: for the life of watches that name no timeout. The seconds are those of the server's settings."""
+    def __init__(self, storage: Storage, cache: WatchCache, rng: random.Random, settings: ServerSettings) -> None:
+        """rng: for the life of watches that name no timeout."""
         self.streams: set[WatchStream] = set()
-        self._storage = storage
-        self._faults = faults
+        self.tallies: dict[Resource, Tally] = {}
+        self._cache = cache
         self._rng = rng
-        self._bookmark_seconds = bookmark_seconds
-        self._watch_seconds = watch_seconds
-        faults.on_release = self._reconsider
+        self._settings = settings
+        cache.on_restart.append(self.end)
+        storage.on_drop.append(self.end)
 
-    def open(self, request: Request, table: Table, wanted: Filter) -> WatchStream:
-        """A stream that shows what the request asks for; it may end at once with an ERROR event. Raises StatusError."""
-        check_watch_options(request)
+    def open(self, request: Request, kind: ResourceType, wanted: Filter) -> WatchStream:
+        """A stream that shows what the request asks for; it may end at once with an ERROR event. Raises StatusError.
+
+        A negative timeoutSeconds has passed already: such a stream is empty.
+        """
+        settings, cache = self._settings, self._cache
         after, initial = version_of(request), wants_initial_events(request)
-        stream = self._stream(request, table, wanted, self._storage.version if initial else after)
-        if not self._begin(request, table, stream, after, initial=initial):
+        if initial:
+            needed, after = max(after, request.reached), cache.version
+        else:
+            needed, after = 0, after or cache.version
+        stream = WatchStream(
+            kind,
+            wanted,
+            after,
+            buffer_events=settings.watch_buffer_events,
+            on_close=self._closed,
+            user_agent=request.user_agent,
+            tally=self.tallies.setdefault(kind.resource, Tally()),
+        )
+        timeout_seconds = float(request.integer("timeoutSeconds"))
+        if timeout_seconds < 0.0:
             stream.close()
             return stream
-        table.listeners.append(stream.offer)
+        try:
+            self._begin(request, kind, stream, after, needed, initial=initial)
+        except statuses.StatusError as error:
+            if error.code == 410 and settings.watch_expired_as_status:
+                raise
+            stream.emit(event_line("ERROR", error.body()))
+            stream.close()
+            return stream
+        cache.listen(kind, stream.offer)
         self.streams.add(stream)
         bookmarks = request.flag("allowWatchBookmarks")
         if bookmarks:
-            stream.start_bookmarks(self._bookmark_seconds, self._version)
-        seconds = float(request.number("timeoutSeconds")) or self._watch_seconds * (1.0 + self._rng.random())
+            stream.start_bookmarks(settings.bookmark_seconds, self._version)
+        seconds = timeout_seconds or settings.watch_seconds * (1.0 + self._rng.random())
         stream.end_after(seconds, self._version if bookmarks else None)
         return stream
 
     def end(self, resource: Resource | None = None) -> None:
-        """Ends all watches, or those of one resource."""
+        """Ends all watches, or those of one resource in all its versions."""
         for stream in tuple(self.streams):
-            if resource is None or stream.kind.resource == resource:
+            if resource is None or table_key(stream.kind.resource) == table_key(resource):
                 stream.close()
 
     def _version(self) -> int:
-        return self._storage.version
+        return self._cache.version
 
-    def _stream(self, request: Request, table: Table, wanted: Filter, after: int) -> WatchStream:
-        user_agent, resource, faults = request.user_agent, table.kind.resource, self._faults
+    def _closed(self, stream: WatchStream) -> None:
+        self.streams.discard(stream)
+        self._cache.unlisten(stream.kind, stream.offer)
 
-        def delay() -> float:
-            return faults.watch_delay(user_agent, resource) if faults.holds else 0.0
-
-        def closed(stream: WatchStream) -> None:
-            self.streams.discard(stream)
-            if stream.offer in table.listeners:
-                table.listeners.remove(stream.offer)
-
-        return WatchStream(table.kind, wanted, after, user_agent=user_agent, delay=delay, on_close=closed)
-
-    def _begin(self, request: Request, table: Table, stream: WatchStream, after: int, *, initial: bool) -> bool:
-        """Emits what is due at once; False when the watch ends with an error instead."""
+    def _begin(
+        self, request: Request, kind: ResourceType, stream: WatchStream, after: int, needed: int, *, initial: bool
+    ) -> None:
+        """Emits what is due at once. needed: the version that the initial events must include. Raises StatusError."""
+        cache = self._cache
+        table = cache.table(kind)
         if not initial:
-            try:
-                for commit in table.after(after):
-                    stream.offer(commit)
-            except HistoryGone as gone:
-                stream.emit(event_line("ERROR", statuses.too_old(after, gone.oldest).body()))
-                return False
-            return True
-        if after > self._storage.version:
-            stream.emit(event_line("ERROR", statuses.too_large(after, self._storage.version).body()))
-            return False
-        for stored in table.scan(stream.wanted.prefix):
-            if stream.wanted.admits(stored):
-                stream.emit(event_line("ADDED", stored.raw))
-        if request.flag("sendInitialEvents") and request.flag("allowWatchBookmarks"):
-            stream.emit(bookmark_line(table.kind, self._storage.version, initial_events_end=True))
-        return True
-
-    def _reconsider(self) -> None:
-        for stream in tuple(self.streams):
-            stream.reconsider()
+            oldest = max(table.floor, cache.since)
+            if after < oldest:
+                raise statuses.too_old(after, oldest)
+            for commit in table.after(after):
+                stream.offer(commit)
+            return
+        if needed > cache.version:
+            raise statuses.too_large(needed, cache.version, with_cause=self._settings.too_large_cause)
+        wanted = stream.wanted
+        for stored in table.page(wanted.prefix, "", None if wanted.everything else wanted.admits_within, 0).items:
+            stream.show(stored, kind=table.kind)
+        if request.flag("allowWatchBookmarks"):
+            stream.emit(bookmark_line(kind, cache.version, initial_events_end=True))

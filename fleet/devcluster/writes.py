@@ -1,4 +1,4 @@
-"""Create, update, patch and delete on the storage, with the rules of the real server's generic registry.
+"""Create, update, patch, apply and delete on the storage, with the rules of the real server's generic registry.
 
 Synchronous: every function ends with at most one commit, so nothing can come between a check and its write.
 """
@@ -6,22 +6,41 @@ Synchronous: every function ends with at most one commit, so nothing can come be
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fleet.devcluster import statuses
-from fleet.devcluster.causes import Cause
-from fleet.devcluster.deletion import DeleteOptions, check_preconditions, finalizers_after, grace_seconds
-from fleet.devcluster.resources import NAMESPACES, ResourceType
+from fleet.devcluster.crds import mark_definition_deleted
+from fleet.devcluster.deleteoptions import DeleteOptions
+from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
+from fleet.devcluster.fields.applying import Conflicts
+from fleet.devcluster.fields.gaps import gaps_of, reopen
+from fleet.devcluster.fields.ledger import Entries, LedgerError
+from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
+from fleet.devcluster.fields.tracking import Tracking, Types, set_entries, unchanged
+from fleet.devcluster.preconditions import (
+    check_name,
+    check_namespace_serves,
+    check_preconditions,
+    check_version,
+    not_corrupt,
+    require_name,
+    uid_conflict,
+    uid_mismatch,
+)
+from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.stamps import Stamps
 from fleet.devcluster.storage import Storage, Stored, Table, encode, object_key
-from fleet.devcluster.strategy import check_namespace, patched_body, prepare_create, prepare_update
+from fleet.devcluster.strategy import (
+    check_namespace,
+    checked_body,
+    complete_body,
+    patched_body,
+    prepare_create,
+    prepare_update,
+)
 from shards.objects import Object
-
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_GENERATED_PREFIX_LIMIT = 58
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +54,56 @@ class Outcome:
 
 @dataclass(slots=True)
 class Writer:
-    """Applies writes. wall_seconds: seconds since 1970, for timestamps."""
+    """Applies writes. wall_seconds: seconds since 1970, for timestamps. types: the resources by version.
+
+    Every write names its manager; its version and time are filled in here. kind: of the request's version, where that
+    is not the one that is stored.
+    """
 
     storage: Storage
     namespaces: Table
     rng: random.Random
     wall_seconds: Callable[[], float]
-    _names: random.Random = field(init=False)
+    types: Types = lambda resource: None
+    _stamps: Stamps = field(init=False)
 
     def __post_init__(self) -> None:
-        self._names = random.Random(self.rng.getrandbits(64))
+        self._stamps = Stamps(self.rng, self.wall_seconds)
 
-    def create(self, table: Table, namespace: str, body: Object, *, dry_run: bool = False) -> Outcome:
-        """Raises StatusError."""
-        kind, metadata = table.kind, body["metadata"]
-        check_namespace(metadata, namespace if kind.namespaced else "")
-        self._check_namespace_serves(kind, namespace)
-        if metadata.get("generateName") and not metadata.get("name"):
-            metadata["name"] = self._generated(metadata["generateName"])
-        if metadata.pop("resourceVersion", ""):
-            raise statuses.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        prepare_create(kind, body, uid=self._uid(), timestamp=self._timestamp())
-        name = metadata["name"]
-        if object_key(metadata.get("namespace", ""), name) in table.objects:
-            raise statuses.already_exists(kind, name)
-        return Outcome(self._put(table, body, dry_run), created=True)
+    def create(
+        self,
+        table: Table,
+        namespace: str,
+        body: Object,
+        *,
+        dry_run: bool = False,
+        manager: Manager = UNKNOWN,
+        kind: ResourceType | None = None,
+    ) -> Outcome:
+        """POST. Raises StatusError."""
+        kind = kind or table.kind
+        check_namespace(body["metadata"], namespace if kind.namespaced else "")
+        check_namespace_serves(self.namespaces, kind, namespace, body["metadata"].get("name", ""))
+        complete_body(kind, body, creating=True)
+        entries = self._tracking(kind, manager).entries(None, body)
+        return self._insert(kind, table, body, entries, dry_run)
 
     def update(
-        self, table: Table, namespace: str, name: str, body: Object, subresource: str = "", *, dry_run: bool = False
+        self,
+        table: Table,
+        namespace: str,
+        name: str,
+        body: Object,
+        subresource: str = "",
+        *,
+        dry_run: bool = False,
+        manager: Manager = UNKNOWN,
+        kind: ResourceType | None = None,
     ) -> Outcome:
         """PUT. Raises StatusError."""
-        kind, metadata = table.kind, body["metadata"]
-        _check_name(metadata, name)
+        kind = kind or table.kind
+        metadata = body["metadata"]
+        check_name(metadata, name)
         metadata["name"] = name
         check_namespace(metadata, namespace if kind.namespaced else "")
         key = object_key(namespace, name)
@@ -76,12 +113,12 @@ class Writer:
             if not kind.create_on_update or subresource:
                 raise statuses.not_found(kind, name)
             if uid:
-                raise _uid_conflict(kind, key, name, uid, "")
+                raise uid_conflict(kind, key, name, uid, "")
             metadata.pop("resourceVersion", None)
-            return self.create(table, namespace, body, dry_run=dry_run)
+            return self.create(table, namespace, body, dry_run=dry_run, manager=manager, kind=kind)
         if uid and uid != stored.meta.uid:
-            raise _uid_conflict(kind, key, name, uid, stored.meta.uid)
-        return self._replace(table, stored, stored.decode(), body, subresource, dry_run)
+            raise uid_conflict(kind, key, name, uid, stored.meta.uid)
+        return self._change(kind, table, stored, kind.decoded(stored), body, subresource, manager, dry_run)
 
     def patch(
         self,
@@ -91,17 +128,68 @@ class Writer:
         change: Callable[[Object], Any],
         subresource: str = "",
         *,
+        read: Callable[[Any], Object] | None = None,
         dry_run: bool = False,
+        manager: Manager = UNKNOWN,
+        kind: ResourceType | None = None,
     ) -> Outcome:
-        """PATCH. change: makes the new object of a copy of the old one. Raises StatusError."""
+        """PATCH other than apply. Raises StatusError.
+
+        change: makes the new object of the old one, which stays as it is. read: how that becomes a body again.
+        """
+        kind = kind or table.kind
         stored = table.objects.get(object_key(namespace, name))
         if stored is None:
-            raise statuses.not_found(table.kind, name)
-        old = stored.decode()
-        body = patched_body(table.kind, change(stored.decode()))
-        _check_name(body["metadata"], name)
-        check_namespace(body["metadata"], namespace if table.kind.namespaced else "")
-        return self._replace(table, stored, old, body, subresource, dry_run)
+            raise statuses.not_found(kind, name)
+        old = kind.decoded(stored)
+        body = read(change(old)) if read is not None else patched_body(kind, change(old))
+        require_name(body["metadata"], name)
+        check_name(body["metadata"], name)
+        check_namespace(body["metadata"], namespace if kind.namespaced else "")
+        return self._change(kind, table, stored, old, body, subresource, manager, dry_run)
+
+    def apply(
+        self,
+        table: Table,
+        namespace: str,
+        name: str,
+        wanted: Object,
+        subresource: str = "",
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        manager: Manager = UNKNOWN,
+        kind: ResourceType | None = None,
+    ) -> Outcome:
+        """PATCH of server-side apply: creates what is absent. Raises StatusError."""
+        kind = kind or table.kind
+        stored = table.objects.get(object_key(namespace, name))
+        if stored is None and subresource:
+            raise statuses.not_found(kind, name)
+        old = None if stored is None else kind.decoded(stored)
+        tracking = self._tracking(kind, Manager(manager.name, APPLY, manager.subresource))
+        try:
+            found, entries = tracking.apply(old, wanted, force=force)
+        except Conflicts as conflicts:
+            raise statuses.apply_conflict(conflicts.each()) from None
+        except LedgerError as error:
+            raise statuses.StatusError(500, "", f"failed to decode managed fields: {error}") from None
+        gaps = list(gaps_of(found)) if kind.custom else []
+        body = checked_body(kind, found)
+        metadata = body["metadata"]
+        if old is None and metadata.get("uid"):
+            raise uid_mismatch(kind, name, metadata["uid"])
+        check_namespace(metadata, namespace if kind.namespaced else "")
+        require_name(metadata, name)
+        check_name(metadata, name)
+        if stored is None or old is None:
+            metadata.pop("resourceVersion", None)
+            check_namespace_serves(self.namespaces, kind, namespace, name)
+            complete_body(kind, body, creating=True)
+            return self._insert(kind, table, body, entries, dry_run)
+        complete_body(kind, body, creating=False)
+        reopen(body, gaps)
+        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
 
     def delete(
         self, table: Table, namespace: str, name: str, options: DeleteOptions, *, dry_run: bool = False
@@ -111,73 +199,98 @@ class Writer:
         stored = table.objects.get(object_key(namespace, name))
         if stored is None:
             raise statuses.not_found(kind, name)
+        if options.unsafe:
+            raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
         body = stored.decode()
         metadata = body["metadata"]
-        if kind.resource.plural == "pods" and metadata.get("deletionGracePeriodSeconds"):
-            if options.grace_period_seconds is None or options.grace_period_seconds > 0:
-                return Outcome(stored)
-            metadata["deletionGracePeriodSeconds"] = 0
-        finalizers = finalizers_after(metadata, options)
-        if finalizers:
-            metadata["finalizers"] = finalizers
-        else:
-            metadata.pop("finalizers", None)
-        grace = grace_seconds(kind, body, options)
-        holding = bool(finalizers) or grace > 0 or kind.resource == NAMESPACES.resource
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource and "deletionTimestamp" not in metadata:
+            mark_definition_deleted(body, self._stamps.time())
+            return Outcome(self._put(table, body, dry_run))
+        if ends_already(kind, metadata, options):
+            return Outcome(stored)
+        holding, grace = settle_finalizers(kind, body, options)
         if holding or kind.resource.plural == "pods":
-            self._mark_deleted(kind, body, grace)
-            if holding and _same(body, stored):
+            mark_deleted(kind, body, grace, self._stamps.time(grace))
+            if holding and body == stored.decode():
                 return Outcome(stored)
             stored = self._put(table, body, dry_run)
         if holding:
             return Outcome(stored)
         return Outcome(stored if dry_run else self.storage.delete(table, stored.key).last, removed=True)
 
-    def _mark_deleted(self, kind: ResourceType, body: Object, grace: int) -> None:
+    # ------------------------------------------------------------------ steps of the above
+
+    def _tracking(self, kind: ResourceType, manager: Manager) -> Tracking:
+        version = kind.resource.api_version
+        # A write through scale has no time on the real server: it is written in terms of another kind.
+        time = "" if manager.subresource == "scale" else self._stamps.time()
+        complete = Manager(manager.name, manager.operation, manager.subresource, version, time)
+        return Tracking(kind, complete, self.types)
+
+    def _insert(
+        self, kind: ResourceType, table: Table, body: Object, entries: Entries | None, dry_run: bool
+    ) -> Outcome:
         metadata = body["metadata"]
-        if "deletionTimestamp" not in metadata:
-            if metadata.get("generation"):
-                metadata["generation"] += 1
-            metadata["deletionTimestamp"] = self._timestamp(grace)
-            if kind.resource != NAMESPACES.resource:
-                metadata["deletionGracePeriodSeconds"] = grace
-        if kind.resource == NAMESPACES.resource:
-            body["status"] = {**body.get("status", {}), "phase": "Terminating"}
+        if metadata.get("generateName") and not metadata.get("name"):
+            metadata["name"] = self._stamps.name(metadata["generateName"])
+        if metadata.pop("resourceVersion", ""):
+            raise statuses.StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        prepare_create(kind, body, uid=self._stamps.uid(), timestamp=self._stamps.time())
+        name = metadata["name"]
+        there = table.objects.get(object_key(metadata.get("namespace", ""), name))
+        if there is not None:
+            raise statuses.already_exists(kind, name, dying=bool(there.meta.deletion_timestamp))
+        if entries:
+            metadata["managedFields"] = entries
+        return Outcome(self._put(table, body, dry_run), created=True)
+
+    def _change(
+        self,
+        kind: ResourceType,
+        table: Table,
+        stored: Stored,
+        old: Object,
+        body: Object,
+        subresource: str,
+        manager: Manager,
+        dry_run: bool,
+    ) -> Outcome:
+        complete_body(kind, body, creating=False)
+        if subresource and not manager.subresource:
+            manager = Manager(manager.name, manager.operation, subresource)
+        entries = self._tracking(kind, manager).entries(old, body)
+        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
 
     def _replace(
-        self, table: Table, stored: Stored, old: Object, body: Object, subresource: str, dry_run: bool
+        self,
+        kind: ResourceType,
+        table: Table,
+        stored: Stored,
+        old: Object,
+        body: Object,
+        entries: Entries | None,
+        subresource: str,
+        dry_run: bool,
     ) -> Outcome:
-        kind, name = table.kind, stored.meta.name
-        version = body["metadata"].get("resourceVersion", "")
-        if version in ("", "0"):
-            if not kind.unconditional_update:
-                cause = Cause(
-                    "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
-                )
-                raise statuses.invalid(kind, name, [cause], by_plural=True)
-        elif version != str(stored.version):
-            raise statuses.conflict(kind, name)
+        check_version(kind, stored, body["metadata"].get("resourceVersion", ""))
         new = prepare_update(kind, body, old, subresource)
         metadata = new["metadata"]
         metadata["resourceVersion"] = str(stored.version)
-        if metadata.get("deletionTimestamp") and not metadata.get("finalizers") and self._may_vanish(kind, new, old):
+        new["kind"], new["apiVersion"] = kind.kind, kind.resource.api_version
+        set_entries(metadata, entries)
+        if metadata.get("deletionTimestamp") and not metadata.get("finalizers") and may_vanish(kind, new, old):
             last = encode(kind, new, stored.version)
             if not dry_run:
                 self.storage.delete(table, stored.key)
             return Outcome(last, removed=not dry_run)
-        if _same(new, stored):
+        if unchanged(old, new):
             return Outcome(stored)
         return Outcome(self._put(table, new, dry_run))
 
-    @staticmethod
-    def _may_vanish(kind: ResourceType, new: Object, old: Object) -> bool:
-        """Whether an object that is being deleted goes with its last finalizer."""
-        if kind.resource == NAMESPACES.resource:
-            return not (new.get("spec") or {}).get("finalizers")
-        return not old["metadata"].get("deletionGracePeriodSeconds")
-
     def _put(self, table: Table, body: Object, dry_run: bool) -> Stored:
+        if table.kind.schema is not None and body.get("apiVersion") != table.kind.resource.api_version:
+            table.kind.schema.complete(body)
         if dry_run:
             version = int(body["metadata"].get("resourceVersion") or 0)
             return encode(table.kind, body, version)
@@ -185,46 +298,3 @@ class Writer:
         if stored is None:
             raise AssertionError("a put stores an object")
         return stored
-
-    def _check_namespace_serves(self, kind: ResourceType, namespace: str) -> None:
-        if not kind.namespaced:
-            return
-        found = self.namespaces.objects.get(namespace)
-        if found is None:
-            raise statuses.not_found(NAMESPACES, namespace)
-        if found.meta.deletion_timestamp:
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
-            raise statuses.forbidden(kind, "", why, [cause])
-
-    def _generated(self, prefix: str) -> str:
-        return prefix[:_GENERATED_PREFIX_LIMIT] + "".join(self._names.choices(_SUFFIX_ALPHABET, k=5))
-
-    def _uid(self) -> str:
-        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
-
-    def _timestamp(self, later_seconds: int = 0) -> str:
-        moment = datetime.fromtimestamp(self.wall_seconds(), UTC) + timedelta(seconds=later_seconds)
-        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _check_name(metadata: Object, name: str) -> None:
-    if metadata.get("name", name) != name:
-        raise statuses.bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-        )
-
-
-def _same(body: Object, stored: Stored) -> bool:
-    """Whether a write would change nothing: the real server skips it, and the version stays."""
-    return body == stored.decode()
-
-
-def _uid_conflict(kind: ResourceType, key: str, name: str, wanted: str, found: str) -> statuses.StatusError:
-    group = kind.resource.group
-    prefix = f"/registry/{group}/{kind.resource.plural}" if kind.custom else f"/registry/{kind.resource.plural}"
-    why = (
-        f"StorageError: invalid object, Code: 4, Key: {prefix}/{key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-    )
-    return statuses.conflict(kind, name, why)

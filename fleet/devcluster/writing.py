@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fleet.devcluster import patches
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.definitions import Definitions
-from fleet.devcluster.deletion import delete_options
+from fleet.devcluster.deleteoptions import delete_options
+from fleet.devcluster.fields.wanted import read_wanted
 from fleet.devcluster.listoptions import filter_of
 from fleet.devcluster.lists import encoded_list
+from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
+from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Storage, Table
-from fleet.devcluster.strategy import read_body
+from fleet.devcluster.strategy import read_body, warnings_of
+from fleet.devcluster.writeoptions import manager_of
 from fleet.devcluster.writes import Outcome, Writer
+from shards.objects import Object
 
 
 @dataclass(slots=True)
 class Writing:
-    """Answers writes."""
+    """Answers writes. kind: of the request's version, where that is not the one that is stored."""
 
     settings: ServerSettings
     _storage: Storage
@@ -28,38 +32,85 @@ class Writing:
     _definitions: Definitions
     _log: RequestLog
 
-    def create(self, request: Request, target: Target, table: Table) -> Answer:
-        body = read_body(table.kind, request.body)
-        outcome = self._writer.create(table, target.namespace, body, dry_run=request.dry_run)
-        return self._written("create", request, target, table, outcome)
+    def create(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
+        kind = kind or table.kind
+        manager = manager_of(request)
+        body = self._body(kind, request)
+        outcome = self._writer.create(
+            table, target.namespace, body, dry_run=request.dry_run, manager=manager, kind=kind
+        )
+        return self._written("create", request, target, table, outcome, kind)
 
-    def update(self, request: Request, target: Target, table: Table) -> Answer:
-        body = read_body(table.kind, request.body)
+    def update(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
+        kind = kind or table.kind
+        manager = manager_of(request, target.subresource)
+        body = self._body(kind, request)
         outcome = self._writer.update(
-            table, target.namespace, target.name, body, target.subresource, dry_run=request.dry_run
+            table,
+            target.namespace,
+            target.name,
+            body,
+            target.subresource,
+            dry_run=request.dry_run,
+            manager=manager,
+            kind=kind,
         )
-        return self._written("update", request, target, table, outcome)
+        return self._written("update", request, target, table, outcome, kind)
 
-    def patch(self, request: Request, target: Target, table: Table) -> Answer:
-        change = patches.change_of(table.kind, request.content_type, request.body)
+    def patch(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
+        kind = kind or table.kind
+        check_type(kind, request.content_type)
+        if request.content_type == APPLY_PATCH:
+            return self._apply(request, target, table, kind)
+        manager = manager_of(request, target.subresource)
+        patch = patch_of(kind, request)
         outcome = self._writer.patch(
-            table, target.namespace, target.name, change, target.subresource, dry_run=request.dry_run
+            table,
+            target.namespace,
+            target.name,
+            patch.change,
+            target.subresource,
+            read=patch.read,
+            dry_run=request.dry_run,
+            manager=manager,
+            kind=kind,
         )
-        return self._written("patch", request, target, table, outcome)
+        return self._written("patch", request, target, table, outcome, kind)
 
-    def delete(self, request: Request, target: Target, table: Table) -> Answer:
+    def _apply(self, request: Request, target: Target, table: Table, kind: ResourceType) -> Answer:
+        manager = manager_of(request, target.subresource, apply=True)
+        wanted = read_wanted(kind, request.body or b"", validation=request.field_validation, warnings=request.warnings)
+        outcome = self._writer.apply(
+            table,
+            target.namespace,
+            target.name,
+            wanted,
+            target.subresource,
+            force=request.flag("force"),
+            dry_run=request.dry_run,
+            manager=manager,
+            kind=kind,
+        )
+        return self._written("patch", request, target, table, outcome, kind)
+
+    def delete(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
+        kind = kind or table.kind
         options, dry_run = delete_options(request)
         outcome = self._writer.delete(table, target.namespace, target.name, options, dry_run=dry_run)
+        status = 202 if options.orphan_dependents is False and not outcome.removed else 200
         if not dry_run:
-            self._log.answered("delete", request, target, 200, outcome.stored, removed=outcome.removed)
+            self._log.answered("delete", request, target, status, outcome.stored, removed=outcome.removed)
             self._definitions.follow(table.kind, outcome)
-        if not outcome.removed or table.kind.returns_deleted:
-            return Answer(200, outcome.stored.raw)
-        return Answer.deleted(table.kind, outcome.stored)
+        if not outcome.removed or kind.returns_deleted:
+            return Answer(status, _shown(kind, table, outcome))
+        return Answer.deleted(kind, outcome.stored)
 
-    def delete_collection(self, request: Request, target: Target, table: Table) -> Answer:
-        options, dry_run = delete_options(request)
-        wanted = filter_of(table.kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+    def delete_collection(
+        self, request: Request, target: Target, table: Table, kind: ResourceType | None = None
+    ) -> Answer:
+        kind = kind or table.kind
+        options, dry_run = delete_options(request, collection=True)
+        wanted = filter_of(kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
         chosen = [each for each in table.scan(wanted.prefix) if wanted.admits(each)]
         version = self._storage.version
         for stored in chosen:
@@ -67,11 +118,41 @@ class Writing:
             if not dry_run:
                 self._log.answered("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
                 self._definitions.follow(table.kind, outcome)
-        return Answer(200, encoded_list(table.kind, chosen, {"resourceVersion": str(version)}))
+        return Answer(200, encoded_list(kind, chosen, {"resourceVersion": str(version)}))
 
-    def _written(self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome) -> Answer:
+    @staticmethod
+    def _body(kind: ResourceType, request: Request) -> Object:
+        return read_body(
+            kind,
+            request.body,
+            content_type=request.content_type,
+            validation=request.field_validation,
+            warnings=request.warnings,
+        )
+
+    def _written(
+        self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome, kind: ResourceType
+    ) -> Answer:
         status = 201 if outcome.created else 200
+        definition = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource
+        if definition or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
+            old = _replaced(table, outcome, dry_run=request.dry_run)
+            request.warnings += warnings_of(kind, outcome.stored.decode(), old)
         if not request.dry_run:
             self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
             self._definitions.follow(table.kind, outcome)
-        return Answer(status, outcome.stored.raw)
+        return Answer(status, _shown(kind, table, outcome))
+
+
+def _replaced(table: Table, outcome: Outcome, *, dry_run: bool) -> Object | None:
+    """What a write replaced; the object itself where it changed nothing."""
+    if outcome.created:
+        return None
+    last = table.history[-1] if table.history and not dry_run else None
+    old = last.old if last is not None and last.new is outcome.stored else table.objects.get(outcome.stored.key)
+    return None if old is None else old.decode()
+
+
+def _shown(kind: ResourceType, table: Table, outcome: Outcome) -> bytes:
+    """The object in the version of the request."""
+    return outcome.stored.raw if kind.resource == table.kind.resource else kind.rendered(outcome.stored)

@@ -1,9 +1,9 @@
 """The audit log of a real API server as a journal, in the order in which the writes were committed.
 
 Every answer to a create, update or patch carries the object's new resource version, and with one etcd those versions
-are one counter for all resources: they give the exact order. Three kinds of requests have no version of their own:
-deletions that are answered with a Status, failures, and writes that changed nothing (they return the version that was
-there). Each of these is put behind every write that was finished when it was finished, and a deletion behind every
+are one counter for all resources: they give the exact order. Four kinds of requests have no version of their own:
+gets, deletions that are answered with a Status, failures, and writes that changed nothing (they return the version that
+was there). Each of these is put behind every write that was finished when it was finished, and a deletion behind every
 write of the same object as well. That order is wrong at most among requests that overlapped in time.
 """
 
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from fleet.devcluster.journal import Entry
+from fleet.devcluster.asked import FLEET, preconditions
+from fleet.devcluster.journal import Entry, Sent
 from shards.objects import Meta, Resource
 
 SUCCESS = range(200, 300)
@@ -50,6 +51,7 @@ class _Event(msgspec.Struct, rename="camel"):
     user_agent: str = ""
     object_ref: _Reference | None = None
     response_status: _Code | None = None
+    request_object: msgspec.Raw = msgspec.Raw()
     response_object: msgspec.Raw = msgspec.Raw()
 
 
@@ -96,7 +98,7 @@ class _Write(msgspec.Struct):
     @property
     def version(self) -> int:
         text = self.answer.metadata.resource_version
-        return int(text) if text and self.succeeded and self.event.verb != "deletecollection" else 0
+        return int(text) if text and self.succeeded and self.event.verb not in ("deletecollection", "get") else 0
 
     @property
     def removed(self) -> bool:
@@ -105,13 +107,15 @@ class _Write(msgspec.Struct):
             return False
         if self.event.verb in REMOVALS and self.answer.kind == "Status":
             return True
+        if self.event.verb == "get":
+            return False
         meta = self.answer.metadata
         doomed = self.event.verb == "deletecollection" or meta.deletion_timestamp is not None
         return doomed and bool(meta.name) and not meta.finalizers
 
 
 def read(path: Path) -> list[Entry]:
-    """Every write in the log, dry runs left out, in commit order.
+    """Every write in the log, dry runs left out, and every get by a fleet, in commit order.
 
     The server writes the line of a request before it sends the end of the answer: what was answered is in the log.
     A line that is still being written is left out. Raises msgspec.DecodeError for a file that is no audit log.
@@ -132,7 +136,9 @@ def _writes(lines: Iterable[bytes]) -> Iterator[_Write]:
     answers = msgspec.json.Decoder(_Answer)
     for line in lines:
         event = decoder.decode(line)
-        if event.stage != "ResponseComplete" or event.verb not in WRITES or "dryRun=" in event.request_uri:
+        if event.stage != "ResponseComplete" or "dryRun=" in event.request_uri:
+            continue
+        if event.verb not in WRITES and not (event.verb == "get" and event.user_agent.startswith(FLEET)):
             continue
         whole = bytes(event.response_object)
         answer = answers.decode(whole) if whole else _Answer()
@@ -202,4 +208,13 @@ def _entry(seq: int, write: _Write, versions: dict[str, int]) -> Entry:
         removed=write.removed,
         content=hashlib.sha256(write.answer.status).hexdigest()[:32] if has_status else "",
         object=write.raw.decode() if kept and not write.removed else None,
+        sent=_sent(write.event),
     )
+
+
+def _sent(event: _Event) -> Sent | None:
+    """The preconditions of a fleet's write."""
+    if event.verb in ("create", "get") or not event.user_agent.startswith(FLEET):
+        return None
+    uid, version = preconditions(event.verb, bytes(event.request_object))
+    return Sent(uid=uid, version=version)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fleet.devcluster.journal import Sent
 from tests.cluster import audit
 
 
@@ -174,9 +175,32 @@ def test_entries_are_numbered_and_name_their_controller_owner() -> None:
     assert entries[1].time - entries[0].time == pytest.approx(1.0)
 
 
-def test_reads_and_dry_runs_and_other_stages_are_left_out() -> None:
+def test_gets_stand_where_they_were_finished_and_remove_nothing() -> None:
+    dying = {"deletionTimestamp": "2026-01-01T12:00:00Z"}
+
+    _, entry, _ = audit.journal(
+        [
+            line("update", "a", at=1, version=11),
+            line("update", "b", at=3, version=12),
+            line("get", "a", at=2, version=5, metadata=dying),
+        ]
+    )
+
+    assert (entry.verb, entry.uid, entry.resource_version, entry.removed) == ("get", "uid-a", "5", False)
+
+
+def test_the_preconditions_of_a_fleets_writes_are_kept() -> None:
+    event = json.loads(line("delete", "a", at=1))
+    event["requestObject"] = {"kind": "DeleteOptions", "preconditions": {"uid": "u", "resourceVersion": "7"}}
+
+    [entry] = audit.journal([json.dumps(event).encode() + b"\n"])
+
+    assert entry.sent == Sent(uid="u", version="7")
+
+
+def test_lists_and_dry_runs_and_other_stages_are_left_out() -> None:
     lines = [
-        line("get", "a", at=1),
+        line("list", "", at=1),
         line("create", "a", at=1, version=4, uri="/api/v1/namespaces/n/configmaps?dryRun=All"),
         line("create", "a", at=1, version=4, stage="ResponseStarted"),
     ]

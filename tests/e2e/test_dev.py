@@ -16,7 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.judge import judge
+from fleet.devcluster.report import read_journals
+from fleet.devcluster.verdict import HELD, Verdict
 from shards.clock import boot_seconds
 from tests.integration.pods import FLEET, ROOT
 from tests.integration.waiting import wait_for
@@ -77,7 +79,9 @@ def verdict_at(server: str) -> Verdict:
 
 
 def test_the_main_job_with_a_worker_and_the_coordinator_killed(home: Path) -> None:
-    dev = start_dev("--objects", "500", "--until-settled", "--kill", "worker@4s", "--kill", "coordinator@6s")
+    journals = home / "journals"
+    kills = ("--kill", "worker@4s", "--kill", "coordinator@6s")
+    dev = start_dev("--objects", "500", "--until-settled", *kills, "--journal", str(journals))
     report = report_of(dev)
     assert (report["objects"], report["reconciled"], report["children"]) == (500, 500, 1000)
     assert report["duplicate_child_posts"] == report["duplicate_status_writes"] == 0
@@ -89,6 +93,11 @@ def test_the_main_job_with_a_worker_and_the_coordinator_killed(home: Path) -> No
     assert worker["first_reconcile_seconds"] < 2
     assert coordinator["ranges"] == 0
     assert not list(home.glob("fleet-*/*")), "the run directory is gone"
+    verdict = judge(*read_journals([journals]))
+    assert [finding for each in verdict.broken_invariants for finding in each.findings] == []
+    held = {each.id for each in verdict.invariants if each.outcome == HELD}
+    assert {"I1", "I2", "I3", "I4", "I7", "I8", "I9", "I11", "I13", "I14", "I15", "I16", "I17", "I27"} <= held
+    assert not verdict.partial
 
 
 def test_status_tells_the_truth_while_a_worker_and_the_coordinator_die(home: Path) -> None:

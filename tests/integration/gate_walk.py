@@ -15,7 +15,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from fleet.devcluster.faults import Hold
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.match import Verb
+from fleet.devcluster.faults.words import DelayEvents, LostAck
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.judge import judge
 from fleet.devcluster.recorder import Recorder
@@ -23,6 +25,7 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client
 from shards.errors import ApiError, Unreachable
+from shards.journal import KeptJournal
 from shards.keyrange import WHOLE
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL
@@ -39,6 +42,15 @@ from tests.unit.shards.world import CONFIGMAPS, CRDS, DEFINITION, WEBSITES
 MEMBERS = ("a", "b")
 SITES = ("one", "two", "three", "four", "five")
 MODES = ("create", "ensure", "generate")
+LOST: tuple[tuple[Verb, ...], ...] = (
+    ("create",),
+    ("patch",),
+    ("delete",),
+    ("get", "list", "watch"),
+    ("create", "patch", "delete"),
+)
+"""Whose answers get lost together."""
+
 WALK_SECONDS = 40.0
 HEAL_SECONDS = 90.0
 """Until everything is as desired once nothing goes wrong any more: an informer's longest pause after failures, and then
@@ -67,6 +79,7 @@ class GateWalk:
         self.oracle = Oracle(self.server)
         self.settings = ShardSettings(gate=GateSettings(enabled=gate))
         self.wires = {name: Wire(self.server, random.Random(f"{seed} {name}")) for name in MEMBERS}
+        self.journals = {name: KeptJournal(name) for name in MEMBERS}
         self.runtimes = {name: self._runtime(name, seed) for name in MEMBERS}
         self.owner = "a"
         self.epoch = 0
@@ -86,6 +99,7 @@ class GateWalk:
             settings=self.settings,
             metrics=ShardMetrics(CollectorRegistry()),
             slots=asyncio.Semaphore(3),
+            journal=self.journals[name],
         )
 
     def say(self, what: str) -> None:
@@ -147,16 +161,15 @@ class GateWalk:
         member, resource = self.rng.choice(MEMBERS), self.rng.choice([WEBSITES, CONFIGMAPS])
         seconds, pause = self.rng.choice([None, 0.0625, 0.5, 2.5]), 12.0 * self.rng.random() ** 2
         self.say(f"{member}'s watches of {resource} are {seconds or 'for ever'} late, for {pause:.3f} s")
-        hold: Hold = self.server.faults.delay_watch(
-            lambda agent, watched: f"m={member} " in agent and watched == resource, seconds
-        )
+        match = Match(member=member, resource=str(resource))
+        hold = self.server.faults.inject(DelayEvents(match=match, seconds=seconds))
         self.later(pause, hold.release)
 
     async def lose_answers(self) -> None:
         times = self.rng.randrange(1, 4)
-        methods = self.rng.choice([("POST",), ("PATCH",), ("DELETE",), ("GET",), ("POST", "PATCH", "DELETE")])
-        self.say(f"{times} answers to {methods} get lost")
-        self.server.faults.lose_ack(lambda request: request.method in methods, times=times)
+        verbs: tuple[Verb, ...] = self.rng.choice(LOST)
+        self.say(f"{times} answers to {verbs} get lost")
+        self.server.faults.inject(LostAck(match=Match(verbs=verbs), times=times))
 
     async def outage(self) -> None:
         wire, pause = self.wires[self.owner], 3.0 * self.rng.random() ** 2
@@ -277,7 +290,7 @@ class GateWalk:
         writes = len(self.oracle.writes())
         await asyncio.sleep(10.0)
         assert len(self.oracle.writes()) == writes, f"still writing: {self.oracle.writes()[writes:]}"
-        verdict = judge(self.server.recorder.entries)
+        verdict = judge(self.server.recorder.entries, [note for each in self.journals.values() for note in each.notes])
         made = Counter(
             (agent.uid, each.name)
             for each in self.server.recorder.entries
@@ -288,6 +301,8 @@ class GateWalk:
         # What a view cannot show is found by creating it again: the answer says so.
         found = [each for each in found if not any(f"/{page} was posted again" in each for page in self.hidden)]
         assert not found, found[0]
+        broken = [each for each in verdict.broken_invariants if each.id != "I11"]
+        assert not broken, broken[0].findings[0]
 
     async def close(self) -> None:
         for task in (*self.healing, self.garbage):

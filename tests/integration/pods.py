@@ -15,11 +15,14 @@ import msgspec
 import yaml
 
 from fleet.children import ChildRecord, read_children
+from shards.journal import Note, decode_notes, on_wall_clock
 
 ROOT = Path(__file__).parents[2]
 WEBSITES_FILE = ROOT / "docs" / "examples" / "websites.py"
 FLEET = str(Path(sys.executable).with_name("fleet"))
 END_SECONDS = 30.0
+JOURNALS = "journals"
+"""Directory with what the workers noted."""
 
 
 def fleet_config(directory: Path, **changes: object) -> Path:
@@ -78,6 +81,7 @@ class Pod:
         }
         command = [FLEET, "run", "--config", str(self.config)]
         command += ["--kubeconfig", str(self.kubeconfig), "--run-dir", str(self.run_dir)]
+        command += ["--journal", str(self.directory / JOURNALS)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=ROOT)
         return self
@@ -93,6 +97,12 @@ class Pod:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+
+def notes(directory: Path) -> list[Note]:
+    """What all workers of pods in that directory have noted so far, with times since 1970."""
+    files = sorted((directory / JOURNALS).glob("*.jsonl"))
+    return list(on_wall_clock(note for file in files for note in decode_notes(file.read_bytes())))
 
 
 def fleet_status(kubeconfig: Path) -> dict[str, Any]:

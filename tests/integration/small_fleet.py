@@ -28,8 +28,10 @@ from fleet.devcluster.verdict import Verdict
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings
 from fleet.worker import Worker, WorkerSettings
+from fleet.worker_journal import observed
 from shards.client import Client
 from shards.controller import Controller, identity_of, scope_of
+from shards.journal import KeptJournal, Note
 from shards.keyrange import KeyRange, PartitionKey
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
@@ -40,7 +42,6 @@ from shards.useragent import UserAgent
 
 PRODUCT = "fleet/test"
 LEASE_SECONDS = 4.0
-RENEW_SECONDS = 1.0
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
 CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
 CRD_FILE = Path(__file__).parents[2] / "docs" / "examples" / "websites-crd.yaml"
@@ -75,10 +76,15 @@ class SmallFleet:
     make_controller: Callable[[str], Controller]
     """By member name, so that a reconcile knows on which member it runs."""
     shards: int = 4
+    lease_seconds: float = LEASE_SECONDS
+    """Renewed four times in that time."""
     settings: ShardSettings = field(default_factory=lambda: ShardSettings(gate=GateSettings()))
     server: ApiServer = field(
         default_factory=lambda: ApiServer(
-            ServerSettings(bookmark_seconds=5.0), rng=random.Random(1), recorder=Recorder(), wall_seconds=lambda: 1.0e9
+            ServerSettings(bookmark_seconds=5.0),
+            rng=random.Random(1),
+            recorder=Recorder(clock=loop_clock),
+            wall_seconds=lambda: 1.0e9,
         )
     )
     members: dict[str, Worker] = field(default_factory=dict)
@@ -86,6 +92,10 @@ class SmallFleet:
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _stops: dict[str, asyncio.Event] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
+    journals: dict[str, KeptJournal] = field(default_factory=dict)
+    """By member name; what all its incarnations noted."""
+    breaks: frozenset[str] = frozenset()
+    """Invariants that the test breaks on purpose."""
     coordinator: Coordinator | None = None
 
     @property
@@ -105,8 +115,8 @@ class SmallFleet:
             self._coordination(lambda: agent),
             FleetLayout("web", identity_of([self.make_controller(name)]), PartitionKey.UID, self.shards),
             Incarnation(name, 1),
-            lease_seconds=LEASE_SECONDS,
-            renew_seconds=RENEW_SECONDS,
+            lease_seconds=self.lease_seconds,
+            renew_seconds=self.lease_seconds / 4,
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
             clock=loop_clock,
             rng=random.Random(2),
@@ -117,6 +127,8 @@ class SmallFleet:
         """Start a member; again under the same name after `crash`. reaped: its supervisor saw the old process die."""
         count = self._counts[name] = self._counts.get(name, 0) + 1
         controller = self.make_controller(name)
+        journal = self.journals.setdefault(name, KeptJournal(name))
+        journal.write(Note("begin", loop_clock()))
         runtime = WorkerRuntime(
             transport=InProcessTransport(self.server, clock=loop_clock),
             clock=loop_clock,
@@ -126,6 +138,7 @@ class SmallFleet:
             slots=asyncio.Semaphore(8),
             server_side_sharding=True,
             product=PRODUCT,
+            journal=journal,
         )
 
         def make_shard(each: KeyRange) -> Shard:
@@ -143,8 +156,9 @@ class SmallFleet:
                 identity=identity_of([controller]),
                 scope=scope_of([controller], self.settings.scope),
                 partition_key=PartitionKey.UID,
-                lease_seconds=LEASE_SECONDS,
-                renew_seconds=RENEW_SECONDS,
+                lease_seconds=self.lease_seconds,
+                renew_seconds=self.lease_seconds / 4,
+                pid=count,
             ),
             Incarnation(f"supervisor-of-{name}", count),
             make_shard,
@@ -155,7 +169,7 @@ class SmallFleet:
         )
         self.members[name] = worker
         stop = self._stops[name] = asyncio.Event()
-        self._tasks[name] = asyncio.create_task(worker.run(stop), name=name)
+        self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal), name=name)
         return worker
 
     def _coordination(self, user_agent: Callable[[], str]) -> KubernetesCoordination:
@@ -184,7 +198,8 @@ class SmallFleet:
 
     def verdict(self) -> Verdict:
         assert self.server.recorder is not None
-        return judge(self.server.recorder.entries)
+        notes = [note for journal in self.journals.values() for note in journal.notes]
+        return judge(self.server.recorder.entries, notes)
 
     def writes(self, resource: Resource, subresource: str = "", *, member: str = "") -> list[Entry]:
         """Successful writes that the fleet made, oldest first."""
@@ -226,7 +241,8 @@ class SmallFleet:
 
 @contextlib.asynccontextmanager
 async def running(fleet: SmallFleet, *members: str) -> AsyncIterator[SmallFleet]:
-    """The fleet with its members, all ranges open; ends with the judge's word that nobody overlapped."""
+    """The fleet with its members, all ranges open; ends with the judge's word that no promise was broken, and no
+    invariant but those that the test breaks."""
     await fleet.start(*members)
     try:
         await fleet.all_open()
@@ -237,3 +253,11 @@ async def running(fleet: SmallFleet, *members: str) -> AsyncIterator[SmallFleet]
     assert (verdict.overlap_violations, verdict.writes_after_release, verdict.unattributed_writes) == (0, 0, 0), (
         verdict.findings
     )
+    assert {each.id for each in verdict.broken_invariants} == fleet.breaks, [
+        finding for each in verdict.broken_invariants for finding in each.findings
+    ]
+
+
+async def _observed(worker: Worker, stop: asyncio.Event, journal: KeptJournal) -> None:
+    async with observed(worker, journal, seconds=1.0):
+        await worker.run(stop)

@@ -13,7 +13,7 @@ from fleet.exitcodes import EX_WATCHDOG
 from shards.client import Client
 from shards.kube import connect
 from shards.objects import Object, Resource
-from tests.embedded import EmbeddedServer
+from shards.testing.server import EmbeddedServer
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
 from tests.integration.waiting import eventually
 

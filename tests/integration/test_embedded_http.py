@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import urllib.request
 
-from tests.embedded import EmbeddedServer
+from shards.testing.server import EmbeddedServer
 
 
 def test_the_embedded_server_is_reachable_by_address_and_records_who_asked(embedded: EmbeddedServer) -> None:
@@ -11,7 +11,11 @@ def test_the_embedded_server_is_reachable_by_address_and_records_who_asked(embed
         f"{embedded.url}/api/v1/namespaces/default/configmaps",
         method="POST",
         data=json.dumps({"metadata": {"name": "by-http"}}).encode(),
-        headers={"Content-Type": "application/json", "User-Agent": "fleet/0 m=a"},
+        headers={
+            "Authorization": f"Bearer {embedded.settings.admin_token}",
+            "Content-Type": "application/json",
+            "User-Agent": "fleet/0 m=a",
+        },
     )
 
     with urllib.request.urlopen(request, timeout=5) as answer:

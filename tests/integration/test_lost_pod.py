@@ -12,7 +12,7 @@ from fleet.devcluster.judge import judge
 from shards.client import Client
 from shards.kube import connect
 from shards.objects import Resource
-from tests.embedded import EmbeddedServer
+from shards.testing.server import EmbeddedServer
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
 from tests.integration.waiting import eventually
 

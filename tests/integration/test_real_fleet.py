@@ -25,7 +25,7 @@ from shards.objects import Resource
 from shards.useragent import UserAgent
 from tests.cluster import audit
 from tests.cluster.plane import GARBAGE_COLLECTION, ControlPlane
-from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
+from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status, notes
 from tests.integration.waiting import eventually
 
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
@@ -113,14 +113,16 @@ async def in_background(work: Any) -> AsyncIterator[None]:
 class History:
     """The audit log as a journal, and what it says about one member."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, directory: Path) -> None:
+        """directory: where the pods keep their files."""
         self._plane = plane
+        self._directory = directory
 
     def entries(self) -> list[Entry]:
         return audit.read(self._plane.audit_log)
 
     def verdict(self) -> Verdict:
-        return judge(self.entries())
+        return judge(self.entries(), notes(self._directory))
 
     def acts(self, since: float, *, member: str = "", epoch_above: int = 0) -> list[Entry]:
         """Writes of reconciles since a time (seconds since 1970)."""
@@ -164,12 +166,12 @@ async def test_a_server_that_does_not_filter_by_shard_serves_just_as_well(cluste
                     assert await asyncio.to_thread(pod.terminate) == 0
         finally:
             await transport.close()
-        _nothing_was_done_twice(History(plane).verdict())
+        _nothing_was_done_twice(History(plane, tmp_path).verdict())
     assert "server-side sharding: not offered" in pod.log.read_text()
 
 
 async def _main_job(plane: ControlPlane, site: Site, directory: Path) -> None:
-    config, history = fleet_config(directory), History(plane)
+    config, history = fleet_config(directory), History(plane, directory)
 
     def pod(name: str) -> Pod:
         return Pod(name, config, plane.kubeconfig, directory)
@@ -198,6 +200,7 @@ def _nothing_was_done_twice(verdict: Verdict) -> None:
     assert verdict.overlap_violations == 0
     assert verdict.writes_after_release == 0
     assert verdict.unattributed_writes == 0
+    assert [finding for each in verdict.broken_invariants for finding in each.findings] == []
 
 
 async def _worker_dies(pod: Pod, site: Site, history: History) -> None:

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import DelayEvents
 from fleet.devcluster.journal import Entry
 from shards import Context, Controller, Request, Result
 from shards.objects import Object, Resource
@@ -15,6 +17,7 @@ from tests.integration.small_fleet import WEBSITES, SmallFleet, eventually, runn
 pytestmark = pytest.mark.looptime
 
 CONFIG_MAPS = Resource.parse("v1/configmaps")
+PAGES = Match(resource="v1/configmaps")
 
 
 def page_of(site: Object) -> Object:
@@ -56,7 +59,7 @@ class Runs:
 async def test_a_key_waits_while_its_own_write_has_not_come_back() -> None:
     runs = Runs()
     async with running(SmallFleet(runs.controller, shards=1), "a") as fleet:
-        hold = fleet.server.faults.delay_watch(lambda agent, resource: resource == CONFIG_MAPS)
+        hold = fleet.server.faults.inject(DelayEvents(match=PAGES))
         await fleet.client.create(WEBSITES, "default", website("shop"))
         await eventually(lambda: len(runs.seen) == 1, within_seconds=1, what="the first reconcile")
         await asyncio.sleep(1.5)
@@ -73,7 +76,7 @@ async def test_a_view_that_never_catches_up_is_settled_by_a_live_read() -> None:
     runs = Runs()
     async with running(SmallFleet(runs.controller, shards=1), "a") as fleet:
         # Events that would wake the key come a minute late, the Website's own first one aside.
-        fleet.server.faults.delay_watch(lambda agent, resource: resource == CONFIG_MAPS, seconds=60.0)
+        fleet.server.faults.inject(DelayEvents(match=PAGES, seconds=60.0))
         await fleet.client.create(WEBSITES, "default", website("shop"))
         await asyncio.sleep(20)
         verdict = fleet.verdict()
@@ -86,9 +89,9 @@ async def test_a_view_that_never_catches_up_is_settled_by_a_live_read() -> None:
 async def test_without_the_gate_the_same_history_posts_a_child_twice() -> None:
     runs = Runs()
     settings = ShardSettings(gate=GateSettings(enabled=False))
-    fleet = SmallFleet(runs.controller, shards=1, settings=settings)
+    fleet = SmallFleet(runs.controller, shards=1, settings=settings, breaks=frozenset({"I3", "I11"}))
     async with running(fleet, "a"):
-        fleet.server.faults.delay_watch(lambda agent, resource: resource == CONFIG_MAPS)
+        fleet.server.faults.inject(DelayEvents(match=PAGES))
         await fleet.client.create(WEBSITES, "default", website("shop"))
         await eventually(lambda: len(runs.seen) > 1, within_seconds=5, what="a second reconcile")
         assert fleet.verdict().duplicate_child_posts > 0
@@ -121,7 +124,7 @@ async def _handed_over(enabled: bool) -> tuple[list[Object], str]:
     async with running(SmallFleet(make, shards=1, settings=settings), "a") as fleet:
         await fleet.client.create(WEBSITES, "default", website("shop"))
         await eventually(busy.is_set, within_seconds=2, what="a is in the middle of its reconcile")
-        hold = fleet.server.faults.delay_watch(lambda agent, resource: "m=b " in agent and resource == WEBSITES)
+        hold = fleet.server.faults.inject(DelayEvents(match=Match(member="b", resource=str(WEBSITES))))
         fleet.join("b")
         b = fleet.members["b"]
         await eventually(lambda: b.member.holder is not None, within_seconds=5, what="b joins")

@@ -100,6 +100,9 @@ class FakeShard:
         if self.behaviour.stop_error is not None:
             raise self.behaviour.stop_error
 
+    def pulse(self) -> dict[str, float]:
+        return {"view_age": 0.5, "longest_wait": 0.25}
+
     def load(self) -> dict[str, float]:
         return {
             "objects": 3.0,

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from fleet.coordination import CoordinationUnavailable, ShardRecord
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import DelayEvents, LostAck
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -74,7 +76,7 @@ async def test_a_lagging_watch_does_not_take_back_an_own_write() -> None:
     api_server = server()
     coordination, other = client(api_server), client(api_server, "fleet/0 m=other")
     async with following(coordination) as view:
-        hold = api_server.faults.delay_watch(lambda agent, resource: "reader" in agent)
+        hold = api_server.faults.inject(DelayEvents(match=Match(user_agent="reader")))
         held = await other.write_shard(shard(LOW), "")
         mine = await released(coordination, held)
         assert view.shards == {LOW: mine}
@@ -89,7 +91,7 @@ async def test_a_confirmation_overtakes_a_watch_that_is_held_back() -> None:
     coordination, other = client(api_server), client(api_server, "fleet/0 m=other")
     gone = await other.write_shard(shard(LOW), "")
     async with following(coordination) as view:
-        hold = api_server.faults.delay_watch(lambda agent, resource: "reader" in agent)
+        hold = api_server.faults.inject(DelayEvents(match=Match(user_agent="reader")))
         await other.delete_shard(gone)
         new = await other.write_shard(shard(HIGH), "")
         await asyncio.sleep(20)
@@ -118,7 +120,7 @@ async def test_a_server_that_cannot_be_reached_confirms_nothing() -> None:
     held = await coordination.write_shard(shard(LOW), "")
     async with following(coordination) as view:
         confirmed_at = view.confirmed_at
-        api_server.faults.lose_ack(lambda request: True, times=-1)
+        api_server.faults.inject(LostAck())
         api_server.close()
         await asyncio.sleep(30)
         with pytest.raises(CoordinationUnavailable):
@@ -137,7 +139,7 @@ async def test_a_watch_that_is_refused_confirms_nothing_although_lists_are_answe
     api_server = server()
     async with following(client(api_server)) as view:
         confirmed_at = view.confirmed_at
-        api_server.faults.lose_ack(lambda request: request.flag("watch"), times=-1)
+        api_server.faults.inject(LostAck(match=Match(verbs=("watch",))))
         api_server.close()
         await asyncio.sleep(120)
         assert view.confirmed_at == confirmed_at
@@ -202,7 +204,7 @@ async def test_a_list_of_the_old_history_that_arrives_after_the_restore_is_not_l
     for name in map(str, range(30)):
         await coordination.write_member(member(f"web-0-{name}"), "")
     async with following(coordination) as view:
-        hold = old.faults.delay_watch(lambda agent, resource: True)
+        hold = old.faults.inject(DelayEvents())
         await client(old).write_shard(shard(LOW), "")
         transport.late = [5.0]
         view._links[1]._informer.relist()
@@ -251,7 +253,7 @@ async def test_a_restore_is_found_by_a_watch_that_breaks() -> None:
     alive = await client(restored).write_member(member(), "")
     async with following(coordination, members=True) as view:
         transport.server = restored
-        old.faults.lose_ack(lambda request: True, times=-1)
+        old.faults.inject(LostAck())
         old.close()
         await until(view, lambda: view.history_went_back > 0 and view.members == {"web-0-1": alive})
 
@@ -299,7 +301,7 @@ async def test_a_watch_that_is_accepted_and_says_nothing_confirms_nothing() -> N
         confirmed_at = view.confirmed_at
         await asyncio.sleep(5)
         api_server.close()
-        hold = api_server.faults.delay_watch(lambda agent, resource: "reader" in agent)
+        hold = api_server.faults.inject(DelayEvents(match=Match(user_agent="reader")))
         new = await other.write_shard(shard(LOW), "")
         await asyncio.sleep(20)
         assert view.trouble == ""
@@ -343,7 +345,7 @@ async def test_a_confirmation_shows_that_a_record_of_another_protocol_is_gone_be
             await transport.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
             if protocol == "2":
                 await until(view, lambda: view.confirmed_at == float("-inf"))
-                hold = api_server.faults.delay_watch(lambda agent, resource: "reader" in agent)
+                hold = api_server.faults.inject(DelayEvents(match=Match(user_agent="reader")))
         await view.confirm()
         assert view.confirmed_at == asyncio.get_running_loop().time()
         assert view.shards[LOW].epoch == record.epoch
@@ -378,7 +380,7 @@ async def test_a_confirmation_that_fails_leaves_no_list_behind() -> None:
     coordination = client(api_server, transport=transport)
     async with following(coordination) as view:
         transport.late = [5.0]
-        api_server.faults.lose_ack(lambda request: "configmaps" in request.path, times=-1)
+        api_server.faults.inject(LostAck(match=Match(resource="v1/configmaps")))
         with pytest.raises(CoordinationUnavailable):
             await view.confirm()
     assert asyncio.all_tasks() == {asyncio.current_task()}

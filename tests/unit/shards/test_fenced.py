@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import LostAck
 from shards.breaker import BreakerSettings
 from shards.context import Context, Request
 from shards.controller import Controller
@@ -305,7 +307,7 @@ class TestCreate:
     ) -> None:
         await desk.open()
         release = world.lag(CONFIGMAPS)
-        world.server.faults.lose_ack(lambda request: request.method == "POST")
+        world.server.faults.inject(LostAck(match=Match(verbs=("create",)), times=1))
         body = {"kind": "ConfigMap", "metadata": {"generateName": "page-"}}
         with pytest.raises(Unreachable):
             await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, body, allow_generate_name=True))

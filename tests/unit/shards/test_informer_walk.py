@@ -10,6 +10,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import DelayEvents, LostAck
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -22,6 +24,7 @@ from shards.store import Change
 
 CONFIGMAPS = Resource("", "v1", "configmaps")
 PATH = CONFIGMAPS.path("default")
+WALK = Match(user_agent="walk")
 NAMES = [f"n{number}" for number in range(6)]
 
 
@@ -82,7 +85,7 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int) -> Non
     async def step() -> None:
         match rng.randrange(10):
             case 0:
-                server.faults.lose_ack(lambda request: "walk" in request.user_agent, times=rng.randrange(2))
+                server.faults.inject(LostAck(match=WALK, times=rng.randrange(2)))
                 server.close()
                 await write()
                 if rng.random() < 0.5:
@@ -96,7 +99,7 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int) -> Non
             case 3:
                 await asyncio.sleep(rng.choice([0.0, 0.01, 1.5, 20.0]))
             case 4:
-                server.faults.delay_watch(lambda agent, resource: "walk" in agent, rng.choice([0.0, 3.0]))
+                server.faults.inject(DelayEvents(match=WALK, seconds=rng.choice([0.0, 3.0])))
             case _:
                 await write()
         for _ in range(rng.randrange(3)):

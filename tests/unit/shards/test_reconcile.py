@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import LostAck
 from shards.context import Context, PlainContext, Request
 from shards.controller import Controller, Result
 from shards.errors import (
@@ -429,7 +431,7 @@ class TestOwnWritesGate:
         await shard.prewarm()
         await shard.activate(world.tenure(), None, previous_epoch=0)
         world.lag(CONFIGMAPS, 30)
-        world.server.faults.lose_ack(lambda request: request.method == "POST")
+        world.server.faults.inject(LostAck(match=Match(verbs=("create",)), times=1))
         await asyncio.sleep(60)
         assert len(creates) == 1
         assert len(world.transport.reads("gate")) == 1

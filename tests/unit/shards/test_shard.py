@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import LostAck
 from shards.context import Context, PlainContext, Request
 from shards.controller import Controller, Result
 from shards.errors import ConfigError, NotOwner, Undrained
@@ -319,7 +321,7 @@ class TestDrain:
         world.website("a", text="x")
         shard = world.shard(site_controller())
         await shard.prewarm()
-        world.server.faults.lose_ack(lambda request: request.method == "POST", times=-1)
+        world.server.faults.inject(LostAck(match=Match(verbs=("create",))))
         await shard.activate(world.tenure(), None, previous_epoch=0)
         await asyncio.sleep(0.01)
         mark = await shard.drain(1.0)

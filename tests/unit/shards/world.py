@@ -13,6 +13,8 @@ from urllib.parse import unquote
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import DelayEvents
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -185,7 +187,7 @@ class World:
 
     def lag(self, resource: Resource, seconds: float | None = None) -> Callable[[], None]:
         """Watch events of the resource arrive that much later, or not before the returned function is called."""
-        return self.server.faults.delay_watch(lambda _, watched: watched == resource, seconds).release
+        return self.server.faults.inject(DelayEvents(match=Match(resource=str(resource)), seconds=seconds)).release
 
     async def close(self) -> None:
         for shard in self.shards:

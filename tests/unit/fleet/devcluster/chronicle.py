@@ -7,9 +7,18 @@ from typing import Any
 
 import msgspec
 
-from fleet.coordination import Holder, Incarnation, MemberRecord, ShardRecord, ShardStatus
-from fleet.devcluster.journal import Entry
-from fleet.lease_records import Times, lease_from_member, lease_from_shard
+from fleet.coordination import (
+    CoordinatorRecord,
+    Holder,
+    Incarnation,
+    MemberRecord,
+    ShardMap,
+    ShardRecord,
+    ShardStatus,
+)
+from fleet.devcluster.journal import Entry, Sent
+from fleet.lease_records import Times, lease_from_coordinator, lease_from_member, lease_from_shard
+from fleet.map_record import configmap_from_map
 from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names
 from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, fnv1a64
 from shards.useragent import UserAgent
@@ -31,6 +40,16 @@ class Chronicle:
 
     entries: list[Entry] = field(default_factory=list)
     names: Names = NAMES
+    pause_seconds: float = 0.0
+    """Added before the next entry."""
+
+    @property
+    def now(self) -> float:
+        """Time of the last entry."""
+        return self.entries[-1].time if self.entries else 0.0
+
+    def wait(self, seconds: float) -> None:
+        self.pause_seconds += seconds
 
     def beside(self, fleet: str) -> Chronicle:
         """Writes the Leases of another fleet into the same journal."""
@@ -38,15 +57,20 @@ class Chronicle:
 
     def add(self, verb: str, resource: str, name: str, **fields: Any) -> Entry:
         seq = len(self.entries) + 1
+        now, self.pause_seconds = self.now + 1.0 + self.pause_seconds, 0.0
         status = fields.pop("status", 201 if verb == "create" else 200)
-        entry = Entry(seq, float(seq), verb, resource, namespace="default", name=name, status=status, **fields)
+        entry = Entry(seq, now, verb, resource, namespace="default", name=name, status=status, **fields)
         self.entries.append(entry)
         return entry
 
-    def member(self, name: str, epoch: int, *, held: bool = True) -> None:
-        """A member Lease: a join or a renewal, or a fence where it is not held."""
-        record = MemberRecord(name, Incarnation("pod/1", 1) if held else None, epoch, 8.0)
-        self._lease(self.names.member(name), lease_from_member(self.names, record, replaces="", times=TIMES))
+    def member(
+        self, name: str, epoch: int, *, held: bool = True, by: str = "", count: int = 1, version: str = ""
+    ) -> None:
+        """A member Lease: a join or a renewal, or a fence where it is not held. by: author, "" for a hand. count: of
+        the incarnation. version: that it gets."""
+        record = MemberRecord(name, Incarnation("pod/1", count) if held else None, epoch, 8.0)
+        lease = lease_from_member(self.names, record, replaces=version, times=TIMES)
+        self._lease(self.names.member(name), lease, by)
 
     def shard(
         self,
@@ -57,6 +81,7 @@ class Chronicle:
         released_by: str = "",
         status: ShardStatus = ShardStatus.ACTIVE,
         key: PartitionKey = PartitionKey.UID,
+        by: str = "",
     ) -> None:
         """A shard Lease: a claim where it has a holder, a release where it was released by one, else an activation."""
         record = ShardRecord(
@@ -68,11 +93,25 @@ class Chronicle:
             released=epoch if not holder else None,
             last_holder=Holder.parse(released_by),
         )
-        self._lease(self.names.shard(covered, key), lease_from_shard(self.names, record, replaces="", times=TIMES))
+        self._lease(self.names.shard(covered, key), lease_from_shard(self.names, record, replaces="", times=TIMES), by)
+
+    def coordinator(self) -> None:
+        """A renewal of the coordinator's office."""
+        record = CoordinatorRecord("agent/1", 1, 8.0)
+        body = lease_from_coordinator(self.names, record, replaces="", times=TIMES)
+        self._lease(self.names.coordinator, body, "agent@1")
 
     def map(self) -> None:
         body = {"metadata": self.names.metadata(Kind.MAP, self.names.map, version="")}
         self.add("update", str(CONFIG_MAPS), self.names.map, object=msgspec.json.encode(body).decode())
+
+    def layout(self, version: int, targets: tuple[str, ...], boundaries: tuple[int, ...], **fields: Any) -> None:
+        """The coordinator writes a map that can be read. fields: of the ShardMap."""
+        made = ShardMap(
+            version, fields.pop("epoch", 1), self.names.fleet, "x", PartitionKey.UID, boundaries, targets, **fields
+        )
+        body = configmap_from_map(self.names, made, replaces="")
+        self._written(str(CONFIG_MAPS), self.names.map, body, "agent@1")
 
     def write(
         self,
@@ -82,9 +121,12 @@ class Chronicle:
         *,
         name: str = "thing",
         within: KeyRange = WHOLE,
+        cache: str = "",
+        reason: str = "",
         **fields: Any,
     ) -> Entry:
-        """A fleet write for the key default/site with that UID. author: member@epoch. within: the range it names."""
+        """A fleet write for the key default/site with that UID. author: member@epoch. within: the range it names.
+        cache: version of its view. It may be a live read too."""
         holder = Holder.parse(author)
         assert holder is not None
         agent = UserAgent(
@@ -94,11 +136,28 @@ class Chronicle:
             range=str(within),
             key="default/site",
             uid=key_uid,
+            cache=cache,
+            reason=reason,
         )
-        return self.add(verb, "v1/configmaps", name, user_agent=str(agent), **fields)
+        return self.add(verb, fields.pop("resource", "v1/configmaps"), name, user_agent=str(agent), **fields)
 
-    def _lease(self, name: str, body: dict[str, Any]) -> None:
-        self.add("update", str(LEASES), name, object=msgspec.json.encode(body).decode())
+    def informer(self, verb: str, member: str = "a", within: KeyRange = LOWER, **fields: Any) -> Entry:
+        """A list, a watch or a delivery of an informer. fields: of what was sent."""
+        agent = UserAgent(product="fleet/0", member=member, range=str(within), reason="informer")
+        shown = fields.pop("shown", None)
+        status = fields.pop("status", 200)
+        sent = Sent(**fields)
+        return self.add(verb, "v1/configmaps", "", user_agent=str(agent), sent=sent, shown=shown, status=status)
+
+    def _lease(self, name: str, body: dict[str, Any], by: str) -> None:
+        self._written(str(LEASES), name, body, by)
+
+    def _written(self, resource: str, name: str, body: dict[str, Any], by: str) -> None:
+        author = Holder.parse(by)
+        agent = ""
+        if author is not None:
+            agent = str(UserAgent("fleet/0", author.member, str(author.epoch), reason="coordination"))
+        self.add("update", resource, name, user_agent=agent, object=msgspec.json.encode(body).decode())
 
 
 def two_members() -> Chronicle:

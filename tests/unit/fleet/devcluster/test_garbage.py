@@ -58,9 +58,10 @@ async def test_a_child_that_is_born_without_a_living_owner_goes(cluster: Cluster
     assert await cluster.server.collect_garbage() == 1
 
 
-async def test_a_foreground_deletion_waits_for_the_children(cluster: Cluster) -> None:
+async def test_a_foreground_deletion_waits_for_the_children_that_block_it(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    child = config_map("child", ownerReferences=owned_by(owner), finalizers=["example.com/wait"])
+    blocking = [each | {"blockOwnerDeletion": True} for each in owned_by(owner)]
+    child = config_map("child", ownerReferences=blocking, finalizers=["example.com/wait"])
     await cluster.client.create(CONFIG_MAPS, "default", child)
     ending = await cluster.client.delete(CONFIG_MAPS, "default", "owner", propagation="Foreground")
     assert ending["metadata"]["finalizers"] == ["foregroundDeletion"]
@@ -102,3 +103,58 @@ async def test_collected_objects_are_in_the_record(cluster: Cluster) -> None:
     last = cluster.recorder.entries[-1]
     assert (last.verb, last.uid, last.removed) == ("delete", child["metadata"]["uid"], True)
     assert "garbage-collector" in last.user_agent
+
+
+async def test_a_child_that_does_not_block_is_deleted_but_not_waited_for(cluster: Cluster) -> None:
+    owner = await make(cluster, "owner")
+    child = config_map("child", ownerReferences=owned_by(owner), finalizers=["example.com/wait"])
+    await cluster.client.create(CONFIG_MAPS, "default", child)
+    await cluster.client.delete(CONFIG_MAPS, "default", "owner", propagation="Foreground")
+    await cluster.server.collect_garbage()
+    assert await names(cluster) == {"child"}
+    assert (await cluster.client.get(CONFIG_MAPS, "default", "child"))["metadata"]["deletionTimestamp"]
+
+
+async def test_a_child_of_several_owners_loses_only_the_reference_to_the_one_that_goes(cluster: Cluster) -> None:
+    one, two = await make(cluster, "one"), await make(cluster, "two")
+    await make(cluster, "child", one, two)
+    await cluster.client.delete(CONFIG_MAPS, "default", "one", propagation="Foreground")
+    await cluster.server.collect_garbage()
+    assert await names(cluster) == {"two", "child"}
+    child = await cluster.client.get(CONFIG_MAPS, "default", "child")
+    assert [owner["name"] for owner in child["metadata"]["ownerReferences"]] == ["two"]
+
+
+async def test_an_owner_must_be_where_the_reference_says(cluster: Cluster) -> None:
+    owner = await make(cluster, "owner")
+    for name, change in (("kind", {"kind": "Secret"}), ("name", {"name": "another"}), ("unknown", {"kind": "Nothing"})):
+        reference = owned_by(owner)[0] | change
+        body = config_map(f"wrong-{name}", ownerReferences=[reference])
+        await cluster.client.create(CONFIG_MAPS, "default", body)
+    await cluster.server.collect_garbage()
+    assert await names(cluster) == {"owner", "wrong-unknown"}
+
+
+async def test_owners_that_wait_for_each_other_in_the_foreground_do_not_wait_for_ever(cluster: Cluster) -> None:
+    one = await make(cluster, "one")
+    blocking = [each | {"blockOwnerDeletion": True} for each in owned_by(one)]
+    two = await cluster.client.create(CONFIG_MAPS, "default", config_map("two", ownerReferences=blocking))
+    circle = {"metadata": {"ownerReferences": [owned_by(two)[0] | {"blockOwnerDeletion": True}]}}
+    await cluster.client.merge_patch(CONFIG_MAPS, "default", "one", circle)
+    await cluster.client.delete(CONFIG_MAPS, "default", "one", propagation="Foreground")
+    await cluster.server.collect_garbage()
+    assert await names(cluster) == set()
+
+
+async def test_after_a_restore_the_collector_looks_at_everything_again(cluster: Cluster) -> None:
+    owner = await make(cluster, "owner")
+    await make(cluster, "child", owner)
+    storage = cluster.server.storage
+    before = storage.snapshot()
+    await cluster.client.delete(CONFIG_MAPS, "default", "owner")
+    await cluster.server.collect_garbage()
+    storage.restore(before)
+    await cluster.server.collect_garbage()
+    assert await names(cluster) == {"owner", "child"}
+    await cluster.client.delete(CONFIG_MAPS, "default", "owner")
+    assert await cluster.server.collect_garbage() == 1

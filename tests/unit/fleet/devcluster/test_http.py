@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import io
+import uuid
 from collections.abc import AsyncIterator
 
 import aiohttp
 import msgspec
 import pytest
+import yarl
 
-from fleet.devcluster.http import HttpDoor, serve
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import LostAck
+from fleet.devcluster.http import HttpDoor, quoted, serve
 from fleet.devcluster.journal import decode_lines
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.server import ApiServer
@@ -51,7 +55,7 @@ async def test_a_watch_streams_lines_and_ends_when_the_client_leaves(
 
 
 async def test_a_lost_answer_cuts_the_connection(door: HttpDoor, session: aiohttp.ClientSession) -> None:
-    door.server.faults.lose_ack(lambda request: request.method == "PUT" or request.method == "POST")
+    door.server.faults.inject(LostAck(match=Match(verbs=("create",)), times=1))
     with pytest.raises(aiohttp.ClientError):
         await session.post(door.url + CONFIG_MAPS.path("default"), json=config_map("a"))
     async with session.get(door.url + CONFIG_MAPS.path("default", "a")) as response:
@@ -65,9 +69,11 @@ async def test_a_port_in_use_is_said_plainly(door: HttpDoor) -> None:
 
 
 async def test_a_body_beyond_the_limit_is_refused(door: HttpDoor, session: aiohttp.ClientSession) -> None:
-    for size, status in ((2 * 1024 * 1024, 201), (3 * 1024 * 1024, 413)):
+    for size, status in ((900_000, 201), (3 * 1024 * 1024, 413)):
         big = msgspec.json.encode(config_map("a") | {"data": {"a": "x" * size}})
-        async with session.post(door.url + CONFIG_MAPS.path("default"), data=io.BytesIO(big)) as response:
+        headers = {"Content-Type": "application/json"}
+        url = door.url + CONFIG_MAPS.path("default")
+        async with session.post(url, data=io.BytesIO(big), headers=headers) as response:
             assert response.status == status
             await response.read()
 
@@ -105,3 +111,62 @@ async def test_a_wrong_control_request_is_refused(
     async with session.get(door.url + path) as response:
         assert response.status == status
         await response.read()
+
+
+async def test_every_answer_has_an_id_and_is_not_to_be_kept(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    async with session.get(door.url + CONFIG_MAPS.path()) as response:
+        assert uuid.UUID(response.headers["Audit-Id"]).version == 4
+        assert response.headers["Cache-Control"] == "no-cache, private"
+    async with session.get(door.url + "/healthz", headers={"Audit-Id": "mine"}) as response:
+        assert response.headers["Audit-Id"] == "mine"
+
+
+async def test_each_warning_is_a_header_of_its_own(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    body = config_map("a") | {"first": 1, "second": 2}
+    async with session.post(door.url + CONFIG_MAPS.path("default"), json=body) as response:
+        assert response.status == 201
+        warnings = response.headers.getall("Warning")
+    assert [each.startswith('299 - "unknown field') for each in warnings] == [True, True]
+
+
+def test_a_warning_is_quoted_for_its_header() -> None:
+    assert quoted('say "a\\b"\n') == '"say \\"a\\\\b\\" "'
+
+
+@pytest.mark.parametrize(("accepted", "encoding"), [("gzip", "gzip"), ("identity", None)])
+async def test_a_long_answer_is_compressed_for_who_can_read_it(
+    door: HttpDoor, session: aiohttp.ClientSession, accepted: str, encoding: str | None
+) -> None:
+    headers = {"Accept-Encoding": accepted}
+    async with session.get(door.url + CONFIG_MAPS.path(), headers=headers) as response:
+        assert "Content-Encoding" not in response.headers
+        await response.read()
+    big = config_map("a") | {"data": {"a": "x" * 200_000}}
+    async with session.post(door.url + CONFIG_MAPS.path("default"), json=big) as made:
+        assert made.status == 201
+        await made.read()
+    async with session.get(door.url + CONFIG_MAPS.path(), headers=headers) as response:
+        assert response.headers.get("Content-Encoding") == encoding
+        assert (await response.json())["items"][0]["data"] == big["data"]
+
+
+async def test_a_query_and_a_path_are_decoded_once(door: HttpDoor, session: aiohttp.ClientSession) -> None:
+    async with session.post(door.url + CONFIG_MAPS.path("default"), json=config_map("a", labels={"app": "x"})) as made:
+        await made.read()
+    path = CONFIG_MAPS.path("default").replace("config", "%63onfig")
+    url = yarl.URL(f"{door.url}{path}?labelSelector=app+in+%28x%29", encoded=True)
+    async with session.get(url) as response:
+        assert [each["metadata"]["name"] for each in (await response.json())["items"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "query", "several"),
+    [("client/1", "", False), ("curl/8", "", True), ("client/1", "?pretty=true", True), ("curl/8", "?pretty=0", False)],
+)
+async def test_people_read_json_on_several_lines(
+    door: HttpDoor, session: aiohttp.ClientSession, agent: str, query: str, several: bool
+) -> None:
+    url = f"{door.url}{CONFIG_MAPS.path('default', 'none')}{query}"
+    async with session.get(url, headers={"User-Agent": agent}) as response:
+        assert (await response.json())["code"] == 404
+        assert (len((await response.text()).splitlines()) > 1) is several

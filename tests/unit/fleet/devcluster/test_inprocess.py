@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import LostAck
 from fleet.devcluster.inprocess import InProcessTransport
 from shards.errors import AlreadyExists, NotFound, NotOwner, Unreachable
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
@@ -29,11 +31,11 @@ async def test_nothing_is_sent_after_the_deadline(cluster: Cluster) -> None:
 
 
 async def test_a_lost_answer_leaves_the_write_done_and_the_client_in_doubt(cluster: Cluster) -> None:
-    fault = cluster.server.faults.lose_ack(lambda request: request.method == "POST")
+    fault = cluster.server.faults.inject(LostAck(match=Match(verbs=("create",)), times=1))
     with pytest.raises(Unreachable) as lost:
         await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
     assert lost.value.maybe_applied
-    assert fault.lost == 1
+    assert fault.struck == 1
     await cluster.client.get(CONFIG_MAPS, "default", "a")
     await cluster.client.create(CONFIG_MAPS, "default", config_map("b"))
 

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from fleet.devcluster.journal import decode_lines, encode_lines
+from fleet.devcluster.answers import Answer
+from fleet.devcluster.journal import EVENT, REFUSED, Level, Sent, Shown, decode_lines, encode_lines
+from fleet.devcluster.journalfile import JournalFile
 from fleet.devcluster.recorder import Recorder
-from shards.errors import AlreadyExists
+from fleet.devcluster.requests import Request
+from fleet.devcluster.tap import TappedStream, exchange
+from shards.client import Client
+from shards.errors import AlreadyExists, ConfigError
 from tests.unit.fleet.devcluster.cluster import (
     CONFIG_MAPS,
     DEFINITIONS,
@@ -85,3 +92,101 @@ async def test_a_journal_survives_its_encoding(cluster: Cluster) -> None:
     await cluster.client.create(CONFIG_MAPS, "default", config_map("web-map"))
     entries = list(cluster.recorder.entries)
     assert list(decode_lines(encode_lines(entries))) == entries
+
+
+async def test_a_fleets_preconditions_are_kept_and_nobody_elses(cluster: Cluster) -> None:
+    made = await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    meta = made["metadata"]
+    await cluster.client.update(CONFIG_MAPS, "default", "a", made)
+    await cluster.client.delete(CONFIG_MAPS, "default", "a")
+    others = Client(cluster.transport, user_agent="kubectl/1")
+    await others.create(CONFIG_MAPS, "default", config_map("b"))
+    await others.delete(CONFIG_MAPS, "default", "b")
+    created, updated, deleted, *rest = cluster.recorder.entries
+    assert created.sent is None
+    assert updated.sent == Sent(uid=meta["uid"], version=meta["resourceVersion"])
+    assert deleted.sent == Sent()
+    assert [each.sent for each in rest] == [None, None]
+
+
+async def test_the_options_of_reads_are_kept(cluster: Cluster) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    await cluster.ask("GET", path, limit="7", labelSelector="a=b", resourceVersion="0")
+    [entry] = cluster.recorder.entries
+    assert entry.sent == Sent(resource_version="0", limit=7, labels="a=b")
+
+
+async def test_bodies_and_their_digests_are_kept_at_their_level() -> None:
+    cluster = Cluster.make()
+    cluster.recorder.level = Level.BODIES
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    [entry] = cluster.recorder.entries
+    assert entry.sent is not None
+    assert '"name":"a"' in entry.sent.body
+    assert len(entry.sent.digest) == 32
+
+
+async def test_lists_and_delivered_events_are_kept_at_their_level() -> None:
+    cluster = Cluster.make(user_agent="fleet/0 m=a r=informer")
+    cluster.recorder.level = Level.DELIVERIES
+    made = await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    await cluster.client.list(CONFIG_MAPS, "default")
+    path = "/api/v1/namespaces/default/configmaps"
+    async with cluster.transport.stream(path, query=(("watch", "true"),), user_agent="fleet/0 m=a") as chunks:
+        await anext(chunks)
+    listed, shown = (each for each in cluster.recorder.entries if each.verb == EVENT)
+    uid, version = made["metadata"]["uid"], made["metadata"]["resourceVersion"]
+    assert listed.shown == Shown(type="LIST", version=version, objects={uid: version})
+    assert (shown.uid, shown.name, shown.user_agent) == (uid, "a", "fleet/0 m=a")
+    assert shown.shown == Shown(type="ADDED", version=version)
+
+
+async def test_below_that_level_nothing_is_wrapped(cluster: Cluster) -> None:
+    answer = await cluster.server.handle("GET", "/api/v1/configmaps", [("watch", "true")])
+    assert not isinstance(answer.stream, TappedStream)
+    assert answer.stream is not None
+    answer.stream.close()
+
+
+def test_an_exchange_with_another_server_is_recorded_like_a_request() -> None:
+    recorder = Recorder(clock=lambda: 0.0)
+    headers = {"user-agent": "fleet/0 m=a"}
+    path = "/api/v1/namespaces/default/configmaps"
+    body = b'{"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"7"}}'
+    exchange(recorder, Request("POST", path, (), body, headers), Answer(201, body))
+    options = b'{"preconditions":{"uid":"u","resourceVersion":"7"}}'
+    gone = b'{"kind":"Status","status":"Success","details":{"name":"a","uid":"u"}}'
+    exchange(recorder, Request("DELETE", f"{path}/a", (), options, headers), Answer(200, gone))
+    exchange(recorder, Request("DELETE", f"{path}/a", (), options, headers), Answer(429, b"", retry_after="3"))
+    created, deleted, refused = recorder.entries
+    assert (created.verb, created.name, created.uid, created.resource_version) == ("create", "a", "u", "7")
+    assert (deleted.verb, deleted.uid, deleted.removed) == ("delete", "u", True)
+    assert deleted.sent == Sent(uid="u", version="7")
+    assert (refused.status, refused.shown) == (429, Shown(retry_after_seconds=3.0))
+
+
+def test_what_an_injector_did_has_a_line() -> None:
+    recorder = Recorder(clock=lambda: 0.0)
+    request = Request("GET", "/api/v1/configmaps", (("limit", "5"),), None, {"user-agent": "x"})
+    recorder.note(REFUSED, fault="too many requests", request=request, status=429, retry_after="2")
+    [entry] = recorder.entries
+    assert (entry.verb, entry.resource, entry.user_agent, entry.status) == (REFUSED, "v1/configmaps", "x", 429)
+    assert entry.note == "too many requests"
+    assert not entry.write
+
+
+async def test_a_journal_in_a_file_has_what_memory_has_forgotten(tmp_path: Path) -> None:
+    recorder = Recorder(clock=lambda: 0.0, limit=1)
+    file = JournalFile(recorder, tmp_path / "new" / "server.jsonl")
+    for name in ("a", "b", "c"):
+        recorder.record("get", CONFIG_MAPS, name=name, status=200, user_agent="")
+    file.close()
+    file.close()
+    recorder.record("get", CONFIG_MAPS, name="d", status=200, user_agent="")
+    assert [each.name for each in decode_lines((tmp_path / "new" / "server.jsonl").read_bytes())] == ["a", "b", "c"]
+
+
+def test_a_journal_that_cannot_be_written_is_refused_with_its_option(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="--journal: cannot write"):
+        JournalFile(Recorder(), tmp_path / "file" / "server.jsonl")

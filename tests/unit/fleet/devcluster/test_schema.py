@@ -51,7 +51,7 @@ def test_a_null_takes_the_default_unless_it_is_allowed() -> None:
         ({"size": 0}, "FieldValueInvalid", "spec.size"),
         ({"size": 4}, "FieldValueInvalid", "spec.size"),
         ({"size": True}, "FieldValueTypeInvalid", "spec.size"),
-        ({"ratio": 0}, "FieldValueInvalid", "spec.ratio"),
+        ({"ratio": 0.0}, "FieldValueInvalid", "spec.ratio"),
         ({"ratio": 0.7}, "FieldValueInvalid", "spec.ratio"),
         ({"tier": "gold"}, "FieldValueNotSupported", "spec.tier"),
         ({"tags": []}, "FieldValueInvalid", "spec.tags"),

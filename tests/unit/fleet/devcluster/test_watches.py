@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
+from fleet.devcluster.answers import EventStream
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.watches import WatchStream
-from shards.objects import Object
+from shards.objects import Object, Resource
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
 
 pytestmark = pytest.mark.looptime
@@ -18,7 +18,7 @@ INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", 
 
 
 @asynccontextmanager
-async def watching(cluster: Cluster, user_agent: str = "", **query: str) -> AsyncIterator[WatchStream]:
+async def watching(cluster: Cluster, user_agent: str = "", **query: str) -> AsyncIterator[EventStream]:
     parameters = [("watch", "true"), *query.items()]
     answer = await cluster.server.handle("GET", CONFIG_MAPS.path(), parameters, None, {"user-agent": user_agent})
     assert answer.stream is not None
@@ -26,7 +26,7 @@ async def watching(cluster: Cluster, user_agent: str = "", **query: str) -> Asyn
     answer.stream.close()
 
 
-async def events(stream: WatchStream) -> list[Object]:
+async def events(stream: EventStream) -> list[Object]:
     return [msgspec.json.decode(line) for line in (await stream.read()).splitlines()]
 
 
@@ -113,45 +113,74 @@ async def test_one_encoding_of_an_event_serves_all_watchers(cluster: Cluster) ->
         assert await one.read() == await other.read()
 
 
-async def test_a_closed_watch_leaves_no_listener_behind(cluster: Cluster) -> None:
-    table = next(table for table in cluster.server.storage.tables() if table.kind.resource == CONFIG_MAPS)
+async def test_a_closed_watch_hears_nothing_any_more(cluster: Cluster) -> None:
     async with watching(cluster) as stream:
-        assert len(table.listeners) == 1
+        assert len(cluster.server.watching.streams) == 1
         stream.close()
-    assert table.listeners == []
-
-
-async def test_a_hold_keeps_one_clients_events_back_until_its_release(cluster: Cluster) -> None:
-    hold = cluster.server.faults.delay_watch(lambda agent, resource: agent == "slow" and resource == CONFIG_MAPS)
-    async with watching(cluster, "slow") as slow, watching(cluster, "quick") as quick:
         await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
-        await cluster.client.delete(CONFIG_MAPS, "default", "a")
-        assert shown(await events(quick)) == [("ADDED", "a"), ("DELETED", "a")]
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(slow.read(), 60)
-        hold.release()
-        assert shown(await events(slow)) == [("ADDED", "a"), ("DELETED", "a")]
+        assert await stream.read() == b""
+    assert not cluster.server.watching.streams
 
 
-async def test_a_lag_delays_every_event_by_so_many_seconds_in_order(cluster: Cluster) -> None:
-    cluster.server.faults.delay_watch(lambda agent, resource: True, 5.0)
-    async with watching(cluster) as stream:
-        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
-        await asyncio.sleep(2)  # virtual
+async def test_a_watch_without_a_version_shows_what_exists_and_marks_its_end_for_those_who_want_bookmarks(
+    cluster: Cluster,
+) -> None:
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    async with watching(cluster, allowWatchBookmarks="true") as stream:
+        found = await events(stream)
+    assert shown(found) == [("ADDED", "a"), ("BOOKMARK", "")]
+    assert found[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_a_watch_that_declines_initial_events_begins_now(cluster: Cluster) -> None:
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    query = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "0"}
+    async with watching(cluster, **query) as stream:
         await cluster.client.create(CONFIG_MAPS, "default", config_map("b"))
-        started = asyncio.get_running_loop().time()
-        assert shown(await events(stream)) == [("ADDED", "a")]
-        assert asyncio.get_running_loop().time() - started == pytest.approx(3)
         assert shown(await events(stream)) == [("ADDED", "b")]
-        assert asyncio.get_running_loop().time() - started == pytest.approx(5)
 
 
-async def test_events_after_a_release_do_not_overtake_those_that_were_held(cluster: Cluster) -> None:
-    hold = cluster.server.faults.delay_watch(lambda agent, resource: True)
-    lag = cluster.server.faults.delay_watch(lambda agent, resource: True, 4.0)
+async def test_a_watch_from_the_future_shows_nothing_before_it(cluster: Cluster) -> None:
+    version = str(cluster.server.storage.version + 1)
+    async with watching(cluster, resourceVersion=version) as stream:
+        for name in ("a", "b"):
+            await cluster.client.create(CONFIG_MAPS, "default", config_map(name))
+        assert shown(await events(stream)) == [("ADDED", "b")]
+
+
+async def test_initial_events_of_the_future_are_an_error_after_three_seconds() -> None:
+    cluster = Cluster.make(ServerSettings(too_large_cause=False))
+    started = asyncio.get_running_loop().time()
+    async with watching(cluster, resourceVersion="900000", **INITIAL) as stream:
+        found = await events(stream)
+        assert asyncio.get_running_loop().time() - started == pytest.approx(3)
+        assert (found[0]["type"], found[0]["object"]["code"]) == ("ERROR", 504)
+        assert found[0]["object"]["details"] == {"retryAfterSeconds": 1}
+        assert await stream.read() == b""
+
+
+async def test_an_expired_watch_can_be_a_status_as_on_old_servers() -> None:
+    cluster = Cluster.make(ServerSettings(watch_expired_as_status=True))
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    cluster.server.storage.compact()
+    status, answer = await cluster.ask("GET", CONFIG_MAPS.path(), watch="true", resourceVersion="5")
+    assert (status, answer["code"], answer["reason"]) == (410, 410, "Expired")
+
+
+async def test_a_watcher_that_lags_too_far_behind_is_dropped() -> None:
+    cluster = Cluster.make(ServerSettings(watch_buffer_events=2))
     async with watching(cluster) as stream:
-        await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
-        hold.release()
-        lag.release()
-        await cluster.client.create(CONFIG_MAPS, "default", config_map("b"))
-        assert shown(await events(stream)) == [("ADDED", "a"), ("ADDED", "b")]
+        for name in ("a", "b", "c"):
+            await cluster.client.create(CONFIG_MAPS, "default", config_map(name))
+        assert not cluster.server.watching.streams
+        assert shown(await events(stream)) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+        assert await stream.read() == b""
+
+
+async def test_bookmarks_of_built_in_resources_carry_what_is_never_absent(cluster: Cluster) -> None:
+    leases = Resource("coordination.k8s.io", "v1", "leases")
+    parameters = [("watch", "true"), *INITIAL.items()]
+    answer = await cluster.server.handle("GET", leases.path(), parameters)
+    assert answer.stream is not None
+    assert (await events(answer.stream))[0]["object"]["spec"] == {}
+    answer.stream.close()

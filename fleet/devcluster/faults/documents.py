@@ -1,0 +1,67 @@
+"""Faults as JSON or YAML: `{"fault": "delay_events", "match": {"member": "b"}, "seconds": 5}`."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import msgspec
+
+from fleet.config_errors import suggestion
+from fleet.devcluster.faults.match import Events, Match
+from fleet.devcluster.faults.words import Fault, Word
+from shards.errors import ConfigError
+
+WORDS: dict[str, type[Fault]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Word)}
+"""Word and type of every fault."""
+
+_MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
+_PARTS: dict[str, type[msgspec.Struct]] = {"match": Match, "events": Events}
+
+
+def read_fault(document: object, path: str = "") -> Word:
+    """document: decoded JSON or YAML. path: where it stands, for errors. Raises ConfigError that names the field."""
+    if not isinstance(document, dict):
+        raise ConfigError(path, f"{document!r} is no fault; write a mapping with the field fault")
+    word = document.get("fault")
+    if word not in WORDS:
+        raise ConfigError(
+            _join(path, "fault"), f"{word!r} is no fault{suggestion(str(word), list(WORDS), 'known are')}"
+        )
+    try:
+        fault: Word = msgspec.convert(document, Word)
+    except msgspec.ValidationError as error:
+        raise _translated(str(error), WORDS[word], path) from None
+    except ConfigError as error:
+        raise ConfigError(_join(path, error.path), str(error).removeprefix(f"{error.path}: ")) from None
+    return fault
+
+
+def read_faults(document: object) -> list[Word]:
+    """One fault or a list of them. Raises ConfigError."""
+    if isinstance(document, list):
+        return [read_fault(each, f"[{index}]") for index, each in enumerate(document)]
+    return [read_fault(document)]
+
+
+def written(fault: Fault) -> dict[str, object]:
+    """The inverse of `read_fault`, without what is default."""
+    plain: dict[str, object] = msgspec.to_builtins(fault)
+    defaults = {field.name: field.default for field in msgspec.structs.fields(type(fault))}
+    return {name: value for name, value in plain.items() if value not in ({}, defaults.get(name, msgspec.NODEFAULT))}
+
+
+def _translated(message: str, kind: type[Fault], path: str) -> ConfigError:
+    found = _MESSAGE.fullmatch(message)
+    what, inner = (found["what"], found["path"] or "") if found else (message, "")
+    if unknown := re.search(r"contains unknown field `(.*)`", what):
+        known = [field.name for field in msgspec.structs.fields(_PARTS.get(inner, kind))]
+        hint = suggestion(unknown[1], known, "known are")
+        return ConfigError(_join(path, _join(inner, unknown[1])), f"there is no such field{hint}")
+    if missing := re.search(r"missing required field `(.*)`", what):
+        return ConfigError(_join(path, _join(inner, missing[1])), "this field is required")
+    return ConfigError(_join(path, inner), what[:1].lower() + what[1:])
+
+
+def _join(path: str, field: str) -> str:
+    return f"{path}.{field}" if path and field else path or field

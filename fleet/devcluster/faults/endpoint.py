@@ -1,0 +1,77 @@
+"""Faults over HTTP, for experiments that run elsewhere than the server or the proxy.
+
+GET /-/faults           what is in force: [{"id": 1, "struck": 0, "in_force": true, "fault": {...}}]
+POST /-/faults          puts one fault in force, or a list of them; answers as GET, of the new ones
+DELETE /-/faults        heals everything
+DELETE /-/faults/ID     releases one
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from fleet.devcluster.answers import Answer
+from fleet.devcluster.faults.documents import read_faults, written
+from fleet.devcluster.faults.injection import Injection
+from fleet.devcluster.faults.injector import Faults
+from shards.errors import ConfigError
+
+PATH = "/-/faults"
+
+
+class Listed(msgspec.Struct):
+    """One fault as the endpoint shows it."""
+
+    id: int
+    struck: int
+    in_force: bool
+    fault: dict[str, object]
+
+
+def answer(faults: Faults, method: str, path: str, body: bytes | None) -> Answer:
+    """400 names the field that is wrong, as {"field": ..., "error": ...}; 404 for an id that is not in force."""
+    number = path.removeprefix(PATH).strip("/")
+    if method == "GET" and not number:
+        return _listed(200, faults)
+    if method == "POST" and not number:
+        return _inject(faults, body)
+    if method == "DELETE" and not number:
+        faults.clear()
+        return _listed(200, faults)
+    if method == "DELETE":
+        found = faults.find(int(number)) if number.isdecimal() else None
+        if found is None:
+            return _failed(404, "id", f"no fault {number!r} is in force")
+        found.release()
+        return _listed(200, [found])
+    return _failed(405, "method", f"{method} {path} means nothing here")
+
+
+def _inject(faults: Faults, body: bytes | None) -> Answer:
+    try:
+        wanted = read_faults(msgspec.json.decode(body or b""))
+        made: list[Injection] = []
+        try:
+            made.extend(faults.inject(each) for each in wanted)
+        except ConfigError:
+            for each in made:
+                each.release()
+            raise
+    except msgspec.DecodeError as error:
+        return _failed(400, "", f"the body is no JSON: {error}")
+    except ConfigError as error:
+        return _failed(400, error.path, str(error))
+    return _listed(201, made)
+
+
+def _listed(status: int, injections: Iterable[Injection]) -> Answer:
+    now = asyncio.get_running_loop().time()
+    rows = [Listed(each.id, each.struck, each.lasts(now), written(each.fault)) for each in injections]
+    return Answer(status, msgspec.json.encode(rows))
+
+
+def _failed(status: int, field: str, message: str) -> Answer:
+    return Answer(status, msgspec.json.encode({"field": field, "error": message}))

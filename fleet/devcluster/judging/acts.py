@@ -1,0 +1,264 @@
+"""I1, I3, I4, I5, I6, I13 and I23: what one write of a reconcile may do."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+
+from fleet.coordination import Holder
+from fleet.devcluster.journal import Entry, Sent
+from fleet.devcluster.judging.bounds import Bounds
+from fleet.devcluster.judging.invariant import NOTES, PRECONDITIONS, READS, Act, Invariant, LeaseWrite, path_of
+from fleet.devcluster.ownership import LeaseKey
+from shards.journal import Note
+from shards.objects import at_least, newest
+from shards.useragent import UserAgent
+
+Author = tuple[str, Holder]
+"""(fleet, incarnation)."""
+
+
+class OneOwner(Invariant):
+    """A write is accepted only from the holder of the key's range; and once a later claim of it has acted, never again
+    from an earlier one."""
+
+    id = "I1"
+    sentence = "At most one owner acts on a key at any instant."
+    what = "accepted writes of a fleet with shard Leases"
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._claims: dict[tuple[str, LeaseKey, Holder], int] = {}
+        self._acted: dict[tuple[str, str], tuple[int, Holder]] = {}
+
+    def hears_lease(self, write: LeaseWrite) -> None:
+        shard = write.shard
+        if write.claim and write.key is not None and shard is not None and shard.holder is not None:
+            self._claims[write.owned.fleet, write.key, shard.holder] = write.entry.seq
+
+    def hears_act(self, act: Act) -> None:
+        if not act.entry.succeeded or not act.owned.shards:
+            return  # without shard Leases, somebody runs shards without a fleet
+        self.checks += 1
+        if not act.alive:
+            self.found(act.entry, f"{act.path} was written by {act.holder}, which is fenced")
+        elif not act.holds:
+            self.found(act.entry, f"{act.path} was written by {act.holder}, which does not hold {act.agent.key}")
+        fleet = act.owned.fleet
+        ranges = (where for where, _ in act.owned.covering(*act.key))
+        claimed = max((self._claims.get((fleet, where, act.holder), 0) for where in ranges), default=0)
+        latest, by = self._acted.get((fleet, act.agent.uid), (0, act.holder))
+        if claimed < latest and by != act.holder:
+            self.found(act.entry, f"{act.path} was written by {act.holder} after {by}, which claimed the key later")
+        else:
+            self._acted[fleet, act.agent.uid] = claimed, act.holder
+
+
+class FreshView(Invariant):
+    """`c=` of the User-Agent is at least the version that any earlier accepted write of the key to that resource
+    returned, whoever made it. Judged for resources that the fleet has a view of: primaries and owned children."""
+
+    id = "I3"
+    sentence = "No write is based on a view older than the last accepted write for its key, across handovers too."
+    what = "writes after another one of their key"
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._viewed: set[str] = set()
+        self._written: dict[tuple[str, str], str] = {}
+
+    def hears_act(self, act: Act) -> None:
+        entry, agent = act.entry, act.agent
+        place = agent.uid, entry.resource
+        written = self._written.get(place, "")
+        if written and agent.cache and entry.resource in self._viewed:
+            self.checks += 1
+            if not at_least(agent.cache, written):
+                what = f"{act.path} was written on a view at {agent.cache}; the key's last write made {written}"
+                self.found(entry, what)
+        if not entry.succeeded:
+            return
+        if agent.uid in (entry.uid, entry.owner_uid):
+            self._viewed.add(entry.resource)
+        if entry.resource_version and not entry.removed:
+            self._written[place] = newest(written, entry.resource_version)
+
+
+class SameSnapshot(Invariant):
+    """An update or patch names the resourceVersion that it replaces, and a delete the UID; that version is none that
+    the view which the write names had not reached."""
+
+    id = "I4"
+    sentence = "Decision and precondition come from the same snapshot."
+    what = "conditional writes"
+    needs = (PRECONDITIONS,)
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._viewed: set[str] = set()
+
+    def hears_act(self, act: Act) -> None:
+        entry, agent = act.entry, act.agent
+        if agent.uid in (entry.uid, entry.owner_uid):
+            self._viewed.add(entry.resource)
+        if entry.verb == "create":
+            return
+        self.checks += 1
+        sent = entry.sent or Sent()
+        if entry.verb in ("update", "patch") and not sent.version:
+            self.found(entry, f"{entry.verb} of {act.path} without a resourceVersion")
+        elif entry.verb in ("delete", "deletecollection") and not sent.uid:
+            self.found(entry, f"{entry.verb} of {act.path} without a UID")
+        elif sent.version and entry.resource in self._viewed and not at_least(agent.cache, sent.version):
+            self.found(entry, f"{act.path} was decided at {agent.cache} and sent with {sent.version}")
+
+
+class LiveRead(Invariant):
+    """Before each delete by a reconcile, and each fence of a member: a live get of that object by the same incarnation,
+    within the bound, that returned the UID (for a fence: the version) which the act then names."""
+
+    id = "I5"
+    sentence = "A destructive act follows a live read of its object by the same worker and epoch, with the same UID."
+    what = "deletes and fences"
+    needs = (READS,)
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._reads: dict[tuple[str, str, str], Entry] = {}
+
+    def hears_read(self, entry: Entry, agent: UserAgent) -> None:
+        cached = entry.sent is not None and entry.sent.resource_version is not None
+        if entry.verb == "get" and entry.succeeded and not cached:
+            self._reads[agent.member, agent.epoch, path_of(entry)] = entry
+
+    def hears_act(self, act: Act) -> None:
+        entry, agent = act.entry, act.agent
+        if entry.verb in ("delete", "deletecollection") and not entry.subresource:
+            wanted = entry.sent.uid if entry.sent is not None else entry.uid
+            read = self._read(entry, agent)
+            self._check(entry, read, f"{entry.verb} of {act.path}", read is not None and read.uid == wanted)
+
+    def hears_lease(self, write: LeaseWrite) -> None:
+        new, old, agent = write.member, write.member_before, write.agent
+        fenced = new is not None and new.holder is None and old is not None and old.holder is not None
+        if not fenced or agent is None or new is None or old is None or agent.member == new.name:
+            return
+        read = self._read(write.entry, agent)
+        same = read is not None and read.resource_version == old.version
+        self._check(write.entry, read, f"fence of {new.name}@{old.epoch}", same)
+
+    def _read(self, entry: Entry, agent: UserAgent) -> Entry | None:
+        return self._reads.get((agent.member, agent.epoch, path_of(entry)))
+
+    def _check(self, entry: Entry, read: Entry | None, act: str, same: bool) -> None:
+        self.checks += 1
+        if read is None:
+            self.found(entry, f"{act} without a live read before it")
+        elif entry.time - read.time > self.bounds.live_read_seconds:
+            self.found(entry, f"{act} {entry.time - read.time:.1f} s after its live read")
+        elif not same:
+            self.found(entry, f"{act} of another incarnation or version than was read live")
+
+
+class Breaker(Invariant):
+    """Per member: no more deletes within the window than the limit, and none while the last live reads failed."""
+
+    id = "I6"
+    sentence = "When live reads fail, or destructive intents exceed their limit, there are no destructive writes."
+    what = "deletes"
+    also = (READS,)
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._deletes: dict[str, deque[float]] = defaultdict(deque)
+        self._failed: dict[str, int] = defaultdict(int)
+
+    def hears_read(self, entry: Entry, agent: UserAgent) -> None:
+        if entry.verb != "get" or not agent.uid:
+            return
+        trouble = entry.status >= 500 or entry.status in (401, 408, 429)
+        self._failed[agent.member] = self._failed[agent.member] + 1 if trouble else 0
+
+    def hears_act(self, act: Act) -> None:
+        entry, member = act.entry, act.agent.member
+        if entry.verb not in ("delete", "deletecollection"):
+            return
+        self.checks += 1
+        if self._failed[member] >= self.bounds.failed_reads:
+            self.found(entry, f"delete of {act.path} after {self._failed[member]} failed live reads in a row")
+        recent = self._deletes[member]
+        recent.append(entry.time)
+        while entry.time - recent[0] >= self.bounds.destructive_window_seconds:
+            recent.popleft()
+        if len(recent) > self.bounds.destructive_limit:
+            seconds = self.bounds.destructive_window_seconds
+            self.found(entry, f"delete of {act.path} is the {len(recent)}th of {member} within {seconds:g} s")
+
+
+class RightIncarnation(Invariant):
+    """The UID that a write names, and for the primary itself the UID of its key, is that of the object it changed."""
+
+    id = "I13"
+    sentence = "No write lands on another incarnation of its object than it was meant for."
+    what = "writes with a UID"
+    also = (PRECONDITIONS,)
+
+    def hears_act(self, act: Act) -> None:
+        entry, agent = act.entry, act.agent
+        if not entry.succeeded or entry.verb == "create" or not entry.uid:
+            return
+        sent = entry.sent.uid if entry.sent is not None else ""
+        primary = agent.reason == "status" and f"{entry.namespace}/{entry.name}".lstrip("/") == agent.key
+        if not sent and not primary:
+            return
+        self.checks += 1
+        if sent and sent != entry.uid:
+            self.found(entry, f"{act.path} was meant for {sent} and changed {entry.uid}")
+        elif primary and agent.uid != entry.uid:
+            self.found(entry, f"{act.path} of {entry.uid} was written for {agent.uid}")
+
+
+class Stopped(Invariant):
+    """No write of a reconcile is accepted, and in worker journals none begins, from who has released the range, left,
+    been fenced or drained."""
+
+    id = "I23"
+    sentence = "Stop means stop: nothing is written or started after a release, a drain or a lost lease."
+    what = "ends of an ownership, and writes and starts by who may have met one"
+    also = (NOTES,)
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._drained: set[tuple[str, str]] = set()
+        self._ended: set[Author] = set()
+
+    def hears_lease(self, write: LeaseWrite) -> None:
+        old, new = write.member_before, write.member
+        if old is not None and old.holder is not None and (new is None or new.epoch != old.epoch or new.holder is None):
+            self.checks += 1
+            self._ended.add((write.owned.fleet, Holder(old.name, old.epoch)))
+        before = write.shard_before
+        if before is not None and before.holder is not None and (write.shard is None or write.shard.holder is None):
+            self.checks += 1
+
+    def hears_act(self, act: Act) -> None:
+        if not act.entry.succeeded:
+            return
+        self.checks += 1
+        if (act.owned.fleet, act.holder) in self._ended:
+            self.found(act.entry, f"{act.path} was written by {act.holder} after its membership ended")
+        elif act.owned.has_released(act.holder, *act.key):
+            self.found(act.entry, f"{act.path} was written by {act.holder} after its release")
+
+    def hears_note(self, note: Note) -> None:
+        where = note.member, note.range
+        if note.what in ("drained", "stopped"):
+            self.checks += 1
+            self._drained.add(where)
+        elif note.what == "begin":
+            self._drained = {each for each in self._drained if each[0] != note.member}
+        elif note.what == "opened":
+            self._drained.discard(where)
+        elif note.what == "started":
+            self.checks += 1
+            if where in self._drained:
+                self.found(note.time, f"{note.member} started {note.key} in {note.range}, which it had drained")

@@ -1,0 +1,215 @@
+"""Carries the lines of journals to the invariants that they concern."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ProtocolMismatch, ShardMap, ShardRecord
+from fleet.devcluster.fleets import Fleets
+from fleet.devcluster.journal import EVENT, FAULTS, Entry
+from fleet.devcluster.journal import READS as READ_VERBS
+from fleet.devcluster.judging.bounds import Bounds
+from fleet.devcluster.judging.effects import OnceOnly, SameAsReference, Summary
+from fleet.devcluster.judging.invariant import (
+    DELIVERIES,
+    NOTES,
+    PRECONDITIONS,
+    READS,
+    REFERENCE,
+    Act,
+    Invariant,
+    LeaseWrite,
+    MapWrite,
+)
+from fleet.devcluster.judging.invariant import FAULTS as SOME_FAULTS
+from fleet.devcluster.judging.registry import INVARIANTS
+from fleet.devcluster.ownership import LeaseKey, Ownership
+from fleet.devcluster.verdict import Judgement
+from fleet.lease_records import (
+    Lease,
+    coordinator_record,
+    lease_of,
+    map_from_configmap,
+    member_record_from_lease,
+    shard_record_from_lease,
+)
+from fleet.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind
+from shards.journal import Note
+from shards.objects import Object
+from shards.useragent import UserAgent
+
+T = TypeVar("T", bound=Invariant)
+
+_HEARINGS = (
+    "hears_act", "hears_change", "hears_fault", "hears_given", "hears_lease", "hears_map", "hears_note", "hears_read",
+    "hears_write",
+)  # fmt: skip
+
+
+class Court:
+    """The invariants over one journal and the workers' journals beside it.
+
+    Calls come in the order of the journal: `hear` for each entry, `note` for each line of a worker. fleets: kept up to
+    date by the court; reads of it give the state after the entry that was heard last.
+    """
+
+    def __init__(self, bounds: Bounds | None = None, reference: Summary | None = None) -> None:
+        self.fleets = Fleets()
+        self.invariants = [each(bounds or Bounds()) for each in INVARIANTS]
+        self.evidence: set[str] = set()
+        self.end = 0.0
+        self.overlaps: list[str] = []
+        """Overlaps of ownership that began with the entry that was heard last."""
+        self._maps: dict[str, ShardMap | None] = {}
+        self._kinds: dict[tuple[str, str], tuple[str, Kind]] = {}
+        """(fleet, kind) of each coordination object by (namespace, name): what was removed is known by its name."""
+        self._listeners = {
+            name: [getattr(each, name) for each in self.invariants if name in vars(type(each))] for name in _HEARINGS
+        }
+        if reference is not None:
+            self.evidence.add(REFERENCE)
+            self.find(SameAsReference).reference = reference
+
+    @property
+    def once_only(self) -> OnceOnly:
+        return self.find(OnceOnly)
+
+    def find(self, wanted: type[T]) -> T:
+        """The checker of that class."""
+        return next(each for each in self.invariants if isinstance(each, wanted))
+
+    def judgements(self) -> list[Judgement]:
+        evidence = frozenset(self.evidence)
+        return [each.judgement(evidence, self.end) for each in self.invariants]
+
+    def note(self, note: Note) -> None:
+        """Takes in the next line of a worker's journal."""
+        self.evidence.add(NOTES)
+        self.end = max(self.end, note.time)
+        self._tell("hears_note", note)
+
+    def hear(self, entry: Entry, agent: UserAgent | None) -> Act | None:
+        """Takes in the next entry; the act that it is, if it is one. agent: of the entry, where a fleet sent it."""
+        self.end = max(self.end, entry.time)
+        self.overlaps = []
+        if entry.verb in READ_VERBS:
+            self.evidence.add(READS)
+            if agent is not None:
+                self._tell("hears_read", entry, agent)
+            return None
+        if entry.verb in FAULTS:
+            self.evidence.add(SOME_FAULTS)
+            self._tell("hears_fault", entry)
+            return None
+        if entry.verb == EVENT:
+            self.evidence.add(DELIVERIES)
+            if agent is not None:
+                self._tell("hears_given", entry, agent)
+            return None
+        return self._write(entry, agent)
+
+    def _write(self, entry: Entry, agent: UserAgent | None) -> Act | None:
+        if entry.sent is not None and agent is not None:
+            self.evidence.add(PRECONDITIONS)
+        self._tell("hears_write", entry, agent)
+        if entry.resource == str(LEASES):
+            if entry.succeeded:
+                self._lease(entry, agent)
+            return None
+        if entry.resource == str(CONFIG_MAPS) and self._map(entry, agent):
+            return None
+        if agent is None:
+            if entry.succeeded:
+                self._tell("hears_change", entry)
+            return None
+        act = self._act(entry, agent)
+        if act is not None:
+            self._tell("hears_act", act)
+        return act
+
+    def _act(self, entry: Entry, agent: UserAgent) -> Act | None:
+        """None for a write that does not say who made it for what."""
+        if not (agent.member and agent.epoch.isdigit() and agent.range and agent.key and agent.uid):
+            return None
+        holder = Holder(agent.member, int(agent.epoch))
+        namespace, _, name = agent.key.rpartition("/")
+        key = namespace, name, agent.uid
+        owned = self.fleets.author_of(agent, holder, key)
+        return Act(entry, agent, holder, key, owned, owned.alive(holder), owned.holds(holder, *key))
+
+    # -- records of coordination -------------------------------------------------------------------------------------
+
+    def _lease(self, entry: Entry, agent: UserAgent | None) -> None:
+        owned = self._fleet_of(entry, entry.decoded())
+        before = None if owned is None else self._records(entry, owned)
+        self.overlaps = list(self.fleets.follow(entry))
+        if owned is None:
+            owned = self._fleet_of(entry, entry.decoded())
+        if owned is None:
+            return
+        key, shard_before, member_before = before or (None, None, None)
+        shard, member, coordinator = _decoded(entry)
+        if shard is not None:
+            key = shard.partition_key, shard.range
+        write = LeaseWrite(entry, agent, owned, key, shard, shard_before, member, member_before, coordinator)
+        self._tell("hears_lease", write)
+
+    def _records(
+        self, entry: Entry, owned: Ownership
+    ) -> tuple[LeaseKey | None, ShardRecord | None, MemberRecord | None]:
+        """What the fleet's ownership knows of that Lease so far."""
+        known = owned.named(entry.namespace, entry.name)
+        if isinstance(known, str):
+            return None, None, owned.members.get(known)
+        return known, owned.shards.get(known) if known is not None else None, None
+
+    def _map(self, entry: Entry, agent: UserAgent | None) -> bool:
+        """Whether the entry concerns a map."""
+        obj = entry.decoded()
+        metadata = (obj or {}).get("metadata", {})
+        labels = metadata.get("labels") or {}
+        where = entry.namespace, entry.name
+        if labels.get(KIND_LABEL) == Kind.MAP:
+            self._kinds[where] = labels.get(FLEET_LABEL, ""), Kind.MAP
+        elif not (entry.removed and where in self._kinds):
+            return False
+        if not entry.succeeded:
+            return True
+        fleet = f"{entry.namespace}/{self._kinds[where][0]}"
+        found = None
+        if obj is not None and not entry.removed:
+            try:
+                stored = map_from_configmap(obj)
+                found = stored.map if stored is not None else None
+            except ProtocolMismatch:
+                found = None
+        write = MapWrite(entry, agent, self.fleets.named(fleet), found, self._maps.get(fleet))
+        self._maps[fleet] = found
+        self._tell("hears_map", write)
+        return True
+
+    def _fleet_of(self, entry: Entry, obj: Object | None) -> Ownership | None:
+        label = ((obj or {}).get("metadata", {}).get("labels") or {}).get(FLEET_LABEL, "")
+        if label:
+            return self.fleets.named(f"{entry.namespace}/{label}")
+        return self.fleets.owner_of(entry.namespace, entry.name)
+
+    def _tell(self, hearing: str, *what: object) -> None:
+        for listener in self._listeners[hearing]:
+            listener(*what)
+
+
+def _decoded(entry: Entry) -> tuple[ShardRecord | None, MemberRecord | None, CoordinatorRecord | None]:
+    obj = None if entry.removed else entry.decoded()
+    if obj is None:
+        return None, None, None
+    try:
+        shard, member = shard_record_from_lease(obj), member_record_from_lease(obj)
+        lease: Lease | None = lease_of(obj)
+        if lease is not None and lease.label(KIND_LABEL) == Kind.COORDINATOR:
+            return shard, member, coordinator_record(lease, lease.label(FLEET_LABEL))
+    except (ProtocolMismatch, msgspec.MsgspecError):
+        return None, None, None
+    return shard, member, None

@@ -1,0 +1,158 @@
+"""What an invariant's checker is, and the events that it hears."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.devcluster.journal import Entry
+from fleet.devcluster.judging.bounds import Bounds
+from fleet.devcluster.ownership import LeaseKey, Ownership
+from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED, Finding, Judgement
+from shards.journal import Note
+from shards.useragent import UserAgent
+
+FINDINGS_KEPT = 20
+"""Findings of one invariant that are kept; the count goes on."""
+
+READS, PRECONDITIONS, DELIVERIES, NOTES, REFERENCE, FAULTS = (
+    "reads", "preconditions", "deliveries", "worker journals", "a reference run", "faults",
+)  # fmt: skip
+"""Evidence that a journal may lack. Writes are in every journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A write of a reconcile, whatever became of it. key: namespace, name and UID of its primary.
+
+    alive, holds: whether the author's member Lease, and a shard Lease that covers the key, name it at that moment.
+    """
+
+    entry: Entry
+    agent: UserAgent
+    holder: Holder
+    key: tuple[str, str, str]
+    owned: Ownership
+    alive: bool
+    holds: bool
+
+    @property
+    def path(self) -> str:
+        return path_of(self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseWrite:
+    """A successful write of a fleet's Lease; at most one of the records is there, none of them where it was removed.
+
+    agent: None for a write that no fleet made. Records before: None where there was none.
+    """
+
+    entry: Entry
+    agent: UserAgent | None
+    owned: Ownership
+    key: LeaseKey | None = None
+    shard: ShardRecord | None = None
+    shard_before: ShardRecord | None = None
+    member: MemberRecord | None = None
+    member_before: MemberRecord | None = None
+    coordinator: CoordinatorRecord | None = None
+
+    @property
+    def claim(self) -> bool:
+        """Whether a shard has a holder from here on that it did not have, or not under this epoch."""
+        new, old = self.shard, self.shard_before
+        if new is None or new.holder is None:
+            return False
+        return old is None or (old.holder, old.epoch) != (new.holder, new.epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class MapWrite:
+    """A successful write of a fleet's map. map: None where it cannot be read, or was removed."""
+
+    entry: Entry
+    agent: UserAgent | None
+    owned: Ownership
+    map: ShardMap | None
+    before: ShardMap | None
+
+
+class Invariant:
+    """Hears what concerns it, and says what it found. Subclasses define `hears_*` for what they want to hear.
+
+    needs: evidence beyond writes without which nothing can be said. also: what it takes into account besides.
+    what: the thing that `checks` counts.
+    """
+
+    id: ClassVar[str]
+    sentence: ClassVar[str]
+    what: ClassVar[str] = "checks"
+    needs: ClassVar[tuple[str, ...]] = ()
+    also: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.checks = 0
+        self.broken = 0
+        self.findings: list[Finding] = []
+
+    def hears_act(self, act: Act) -> None:
+        """A write of a reconcile that says who made it."""
+
+    def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
+        """Any write by anybody, whatever became of it."""
+
+    def hears_change(self, entry: Entry) -> None:
+        """A successful write by somebody who is no fleet, of something that is no coordination object."""
+
+    def hears_read(self, entry: Entry, agent: UserAgent) -> None:
+        """A get, list or watch by a fleet."""
+
+    def hears_lease(self, write: LeaseWrite) -> None: ...
+
+    def hears_map(self, write: MapWrite) -> None: ...
+
+    def hears_given(self, entry: Entry, agent: UserAgent) -> None:
+        """An event or a list that a fleet's client was given."""
+
+    def hears_fault(self, entry: Entry) -> None: ...
+
+    def hears_note(self, note: Note) -> None: ...
+
+    def pending(self, end: float) -> list[str]:
+        """What is broken as of the end, beyond what was found on the way; asked any number of times."""
+        return []
+
+    def checks_by(self, end: float) -> int:
+        """The same for checks."""
+        return self.checks
+
+    def found(self, at: Entry | float, what: str) -> None:
+        """A break, at an entry or at a time."""
+        self.broken += 1
+        if len(self.findings) < FINDINGS_KEPT:
+            seq, time = (at.seq, at.time) if isinstance(at, Entry) else (0, at)
+            self.findings.append(Finding(self.id, seq, time, what))
+
+    def judgement(self, evidence: frozenset[str], end: float) -> Judgement:
+        """evidence: what the journals hold beyond writes. end: time of the last line."""
+        lacking = [each for each in self.needs if each not in evidence]
+        last = [Finding(self.id, 0, end, what) for what in self.pending(end)] if not lacking else []
+        checks = self.checks_by(end)
+        broken, findings = self.broken + len(last), [*self.findings, *last][:FINDINGS_KEPT]
+        if broken:
+            outcome, why = BROKEN, ""
+        elif lacking:
+            outcome, why = NOT_JUDGED, f"the journals lack {' and '.join(lacking)}"
+        elif not checks:
+            outcome, why = NOT_JUDGED, f"no {self.what} in the journal"
+        else:
+            outcome, why = HELD, ""
+        return Judgement(self.id, self.sentence, outcome, checks, self.what, why, broken, findings)
+
+
+def path_of(entry: Entry) -> str:
+    subresource = f"/{entry.subresource}" if entry.subresource else ""
+    return f"{entry.resource} {entry.namespace}/{entry.name}{subresource}"

@@ -1,0 +1,41 @@
+"""What paths that name no object answer: discovery, OpenAPI documents, health, version."""
+
+from __future__ import annotations
+
+from fleet.devcluster import statuses
+from fleet.devcluster.answers import JSON, Answer
+from fleet.devcluster.discovery import discovery_answer, group_versions
+from fleet.devcluster.openapi.documents import OpenApi
+from fleet.devcluster.requests import Request
+from fleet.devcluster.resources import Registry
+from fleet.devcluster.wellknown import HEALTH_PATHS, health_answer, paths_answer, version_answer
+
+
+class NonResource:
+    """Answers from the registry as it is at that moment."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._openapi = OpenApi(registry)
+
+    def answer(self, request: Request) -> Answer:
+        """Raises StatusError 404, 406."""
+        root = request.path.strip("/").partition("/")[0]
+        if root in ("api", "apis"):
+            return Answer(200, *discovery_answer(self._registry, request.path, request.accept))
+        if root == "openapi":
+            return self._openapi.answer(request)
+        if root in HEALTH_PATHS:
+            return Answer(200, *health_answer(request))
+        if request.path.rstrip("/") == "/version":
+            return Answer(200, version_answer(), JSON)
+        if not root:
+            return Answer(200, paths_answer(self._paths()), JSON)
+        raise statuses.no_such_path()
+
+    def _paths(self) -> set[str]:
+        found = {"/api", "/api/v1", "/apis", "/apis/"}
+        for group, versions in group_versions(self._registry).items():
+            if group:
+                found |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
+        return found

@@ -1,0 +1,188 @@
+"""The API server behind a proxy, reached over HTTP (aiohttp)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import aiohttp
+from aiohttp.tracing import Trace
+from multidict import CIMultiDict, MultiMapping
+from yarl import URL
+
+from fleet.devcluster.answers import Answer, ConnectionLost, Interrupted
+from fleet.devcluster.faults import ConnectionRefused
+from fleet.devcluster.requests import Request
+from shards.clock import boot_seconds
+from shards.credentials import Access, Credentials
+from shards.kube import loader
+
+CONNECT_SECONDS = 10.0
+
+_OURS = frozenset(
+    ("connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
+)
+"""Headers that belong to one connection."""
+_BINARY = ("protobuf", "cbor")
+_taken: ContextVar[list[aiohttp.connector.Connection]] = ContextVar("taken")
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Sends a write at most once. aiohttp repeats PUT and DELETE when a kept connection turns out to be closed, and a
+    write that a client sent once must not be carried out twice."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        taken = _taken.get()
+        if taken and req.method != "GET":
+            raise ConnectionLost("the connection to the server broke")
+        connection = await super().connect(req, traces, timeout)
+        taken.append(connection)
+        return connection
+
+
+class Upstream:
+    """Carries requests to one API server. Made and used on one event loop."""
+
+    def __init__(self, host: str, credentials: Credentials | None, options: Mapping[str, Any]) -> None:
+        """host: its URL. credentials: for clients that bring none. options: of aiohttp's requests."""
+        self.host = host
+        self._credentials = credentials
+        self._options = dict(options)
+        self._session = aiohttp.ClientSession(
+            connector=_Connector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        )
+
+    @classmethod
+    async def at(cls, url: str) -> Upstream:
+        """A server that asks nobody who they are."""
+        return cls(url, None, {})
+
+    @classmethod
+    async def of(cls, kubeconfig: str | None = None, context: str | None = None) -> Upstream:
+        """The cluster that is configured, as of `shards.kube.connect`. Raises ConfigError."""
+        load = loader(kubeconfig, context)
+        access: Access = await asyncio.to_thread(load)
+        options: dict[str, Any] = {"ssl": access.ssl if access.ssl is not None else True}
+        if access.proxy is not None:
+            options["proxy"] = access.proxy
+        if access.server_hostname is not None:
+            options["server_hostname"] = access.server_hostname
+        return cls(access.host, Credentials(access, load, boot_seconds), options)
+
+    async def close(self) -> None:
+        if self._credentials is not None:
+            await self._credentials.close()
+        await self._session.close()
+
+    async def send(self, request: Request, target: str, headers: MultiMapping[str]) -> Answer:
+        """target: path and query as the client wrote them; headers: likewise.
+
+        Raises ConnectionLost where the server does not answer.
+        """
+        token = _taken.set([])
+        try:
+            response = await self._session.request(
+                request.method,
+                URL(self.host + target, encoded=True),
+                data=request.body,
+                headers=self._headers(headers),
+                allow_redirects=False,
+                skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
+                **self._options,
+            )
+            if response.status < 300 and (request.flag("watch") or request.flag("follow")):
+                return _answer(response, b"", UpstreamStream(response))
+            async with response:
+                return _answer(response, await response.read(), None)
+        except aiohttp.ClientConnectorError as error:
+            raise ConnectionRefused(f"the server cannot be reached: {error}") from error
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise ConnectionLost(f"the server does not answer: {error}") from error
+        finally:
+            _taken.reset(token)
+
+    def _headers(self, given: MultiMapping[str]) -> CIMultiDict[str]:
+        headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _OURS)
+        # Faults read and cut what passes; compressed bytes and those of protobuf say nothing to them.
+        headers["Accept-Encoding"] = "identity"
+        if "Accept" in headers:
+            headers["Accept"] = _text_only(",".join(headers.getall("Accept")))
+        if self._credentials is not None and "Authorization" not in headers:
+            authorization = self._credentials.header()
+            if authorization:
+                headers["Authorization"] = authorization
+        return headers
+
+
+class UpstreamStream:
+    """The bytes of a watch or a log as they come; an `EventStream`."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._reading: asyncio.Future[bytes] | None = None
+        self._interruption: asyncio.Future[None] | None = None
+        self._closed = False
+
+    async def read(self) -> bytes:
+        """Raises ConnectionLost where the server's connection breaks, Interrupted."""
+        if self._closed:
+            return b""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._response.content.readany())
+        self._interruption = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait((self._reading, self._interruption), return_when=asyncio.FIRST_COMPLETED)
+            if self._closed:
+                return b""
+            if not self._reading.done():
+                raise Interrupted
+            chunk = self._reading.result()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise ConnectionLost(f"the server's connection broke: {error}") from error
+        finally:
+            self._interruption.cancel()
+        self._reading = None
+        return chunk
+
+    def interrupt(self) -> None:
+        if self._interruption is not None and not self._interruption.done():
+            self._interruption.set_result(None)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._reading is not None:
+            self._reading.cancel()
+        self._response.close()
+
+
+def _answer(response: aiohttp.ClientResponse, body: bytes, stream: UpstreamStream | None) -> Answer:
+    left_out = _OURS | {"content-type", "retry-after", "warning"}
+    return Answer(
+        response.status,
+        body,
+        response.headers.get("Content-Type", "application/octet-stream"),
+        response.headers.get("Retry-After", ""),
+        stream,
+        {name: value for name, value in response.headers.items() if name.lower() not in left_out},
+        [_unquoted(each) for each in response.headers.getall("Warning", [])],
+    )
+
+
+def _unquoted(warning: str) -> str:
+    """The sentence of a Warning header: 299 - "a sentence"."""
+    _, _, quoted = warning.partition('"')
+    return quoted.removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _text_only(accept: str) -> str:
+    """Without binary encodings, where the client takes others as well."""
+    kept = [each for each in accept.split(",") if not any(word in each for word in _BINARY)]
+    return ",".join(kept) or accept

@@ -1,0 +1,227 @@
+"""The watch cache of one front end: which state of the storage its lists and watches see.
+
+A cache that nobody touches is the storage itself and costs nothing. One that lags, is frozen or lost a commit keeps
+copies of the tables, which follow the storage later or never. Real caches were seen to do all of it: kubernetes issues
+59848 (a replica that lags) and 123072 (one that lost a deletion for ever).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleet.devcluster.commits import Commit
+from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.storage import Storage, TableKey, table_key
+from fleet.devcluster.tables import Table
+
+_EARLY_SECONDS = 1e-6
+
+Hear = Callable[[Commit], None]
+
+
+@dataclass(eq=False, slots=True)
+class Loss:
+    """Commits that a cache does not hear of. left: how many more; negative without limit. lost: how many so far."""
+
+    predicate: Callable[[Commit], bool]
+    left: int
+    lost: int = 0
+
+    def end(self) -> None:
+        """Later commits are heard again; what was lost stays lost until the cache restarts."""
+        self.left = 0
+
+    def takes(self, commit: Commit) -> bool:
+        if not self.left or not self.predicate(commit):
+            return False
+        self.left -= 1
+        self.lost += 1
+        return True
+
+
+class WatchCache:
+    """What one front end knows of a storage.
+
+    since: no watch can begin before that version, as this cache did not live then. on_restart: called when the cache
+    begins anew, when all watches of its front end must end.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.since = storage.version if storage.tables() else 0
+        self.on_restart: list[Callable[[], None]] = []
+        self._storage = storage
+        self._hearers: dict[TableKey, list[Hear]] = {}
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._copies: dict[TableKey, Table] | None = None
+        self._version = 0
+        self._queue: deque[tuple[float, Commit]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._lag_seconds = 0.0
+        self._frozen = False
+        self._losses: list[Loss] = []
+        storage.listeners.append(self._hear)
+        storage.on_restore.append(self.restart)
+
+    # ------------------------------------------------------------------ what reads see
+
+    @property
+    def apart(self) -> bool:
+        """Whether it may differ from the storage."""
+        return self._copies is not None
+
+    @property
+    def version(self) -> int:
+        """The newest version that it has reached."""
+        return self._storage.version if self._copies is None else self._version
+
+    def table(self, kind: ResourceType) -> Table:
+        """The table as this cache knows it. Not to be changed."""
+        live = self._storage.table(kind)
+        if self._copies is None:
+            return live
+        key = table_key(kind.resource)
+        found = self._copies.get(key)
+        if found is None:
+            # Of a resource that came after the copies were made: empty, and filled by the commits that are queued.
+            found = self._copies[key] = Table(live.kind, self._version, live.history_limit)
+        found.kind = live.kind
+        return found
+
+    def listen(self, kind: ResourceType, hear: Hear) -> None:
+        """hear: called for every commit of the resource when it arrives here."""
+        self._hearers.setdefault(table_key(kind.resource), []).append(hear)
+
+    def unlisten(self, kind: ResourceType, hear: Hear) -> None:
+        """Idempotent."""
+        with contextlib.suppress(KeyError, ValueError):
+            self._hearers[table_key(kind.resource)].remove(hear)
+
+    async def reaches(self, version: int, timeout_seconds: float) -> bool:
+        """Waits for a version; False where it does not come in time."""
+        if self.version >= version:
+            return True
+        arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((version, arrived))
+        try:
+            await asyncio.wait_for(arrived, timeout_seconds)
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting = [each for each in self._waiting if each[1] is not arrived]
+        return True
+
+    # ------------------------------------------------------------------ what tests and faults do to it
+
+    @property
+    def lag_seconds(self) -> float:
+        """How much later than in the storage every commit arrives; may be changed at any time."""
+        return self._lag_seconds
+
+    @lag_seconds.setter
+    def lag_seconds(self, seconds: float) -> None:
+        self._lag_seconds = seconds
+        now = asyncio.get_running_loop().time() if seconds > 0 else 0.0
+        self._queue = deque((min(due, now + seconds), commit) for due, commit in self._queue)
+        self._settle()
+
+    def freeze(self) -> None:
+        """Nothing arrives any more until `thaw`."""
+        self._frozen = True
+        self._settle()
+
+    def thaw(self) -> None:
+        """What is due arrives at once, in order; idempotent."""
+        self._frozen = False
+        self._settle()
+
+    def lose(self, predicate: Callable[[Commit], bool], *, times: int = -1) -> Loss:
+        """The matching commits never arrive: neither in lists nor in watches. times: how many, negative for all."""
+        loss = Loss(predicate, times)
+        self._losses.append(loss)
+        self._settle()
+        return loss
+
+    def restart(self) -> None:
+        """Begins anew with what the storage holds, as a server that starts: watches end. A freeze and a lag stay."""
+        apart = self._frozen or self._lag_seconds > 0
+        self._losses.clear()
+        self._queue.clear()
+        self._stop_timer()
+        self._copies = None
+        self.since = self._storage.version
+        if apart:
+            self._take_copies()
+        for end in tuple(self.on_restart):
+            end()
+        self._wake()
+
+    # ------------------------------------------------------------------ how commits arrive
+
+    def _hear(self, commit: Commit) -> None:
+        if self._copies is None:
+            hearers = self._hearers.get(table_key(commit.kind.resource))
+            for hear in tuple(hearers) if hearers else ():
+                hear(commit)
+            if self._waiting:
+                self._wake()
+            return
+        due = asyncio.get_running_loop().time() + self._lag_seconds if self._lag_seconds > 0 else 0.0
+        self._queue.append((due, commit))
+        self._deliver()
+
+    def _settle(self) -> None:
+        """Follows a change of the freeze, the lag or the losses."""
+        if self._copies is None and (self._frozen or self._lag_seconds > 0 or self._losses):
+            self._take_copies()
+        self._stop_timer()
+        self._deliver()
+        if self._copies is not None and not (self._frozen or self._lag_seconds > 0 or self._losses or self._queue):
+            self._copies = None
+
+    def _take_copies(self) -> None:
+        self._version = self._storage.version
+        self._copies = {table_key(table.kind.resource): table.copy() for table in self._storage.tables()}
+
+    def _deliver(self) -> None:
+        """Lets the commits in whose time has come, and sets a timer for the next one."""
+        if self._frozen or not self._queue:
+            return
+        # A timer may fire a rounding error early; looking again for that would spin on a virtual clock.
+        now = asyncio.get_running_loop().time() + _EARLY_SECONDS if self._queue[-1][0] > 0 else 0.0
+        while self._queue and self._queue[0][0] <= now:
+            self._arrive(self._queue.popleft()[1])
+        if self._queue and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(self._queue[0][0], self._timed)
+        self._wake()
+
+    def _timed(self) -> None:
+        self._timer = None
+        self._deliver()
+
+    def _arrive(self, commit: Commit) -> None:
+        """The commit as this cache sees it: against what it holds itself, which may lack earlier commits."""
+        self._version = commit.version
+        for loss in self._losses:
+            if loss.takes(commit):
+                return
+        table = self.table(commit.kind)
+        if commit.new is None and commit.key not in table.objects:
+            return
+        seen = table.apply(commit.key, commit.version, commit.new)
+        for hear in tuple(self._hearers.get(table_key(commit.kind.resource), ())):
+            hear(seen)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wake(self) -> None:
+        version = self.version
+        for wanted, arrived in self._waiting:
+            if version >= wanted and not arrived.done():
+                arrived.set_result(None)

@@ -1,0 +1,88 @@
+"""The embedded API server behind HTTP, on a loop and thread of its own, for tests that need a server by address."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import yaml
+
+from fleet.devcluster.http import HttpDoor, serve
+from fleet.devcluster.journal import Entry
+from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.server import ApiServer
+from fleet.devcluster.serversettings import ServerSettings
+
+Result = TypeVar("Result")
+
+
+class EmbeddedServer:
+    """Serves while the context is open. The server itself may be touched through `run` only, on its own loop."""
+
+    def __init__(self, directory: Path, settings: ServerSettings | None = None) -> None:
+        """directory: of the kubeconfig, which carries the administrator token of the settings, if there is one."""
+        self.settings = settings or ServerSettings()
+        self.kubeconfig = directory / "kubeconfig"
+        self.recorder = Recorder()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded API server")
+        self._door: HttpDoor | None = None
+
+    @property
+    def url(self) -> str:
+        return self._open_door.url
+
+    @property
+    def server(self) -> ApiServer:
+        return self._open_door.server
+
+    @property
+    def _open_door(self) -> HttpDoor:
+        if self._door is None:
+            raise ValueError("the embedded server is not started")
+        return self._door
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._door = self.run(self._serve())
+        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self._door.url, self.settings.admin_token)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._door is not None:
+            self.run(self._door.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Coroutine[Any, Any, Result], *, seconds: float = 30.0) -> Result:
+        """Runs a coroutine on the server's loop and waits for it. Raises TimeoutError, and whatever it raises."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
+
+    def journal(self) -> list[Entry]:
+        """Every request so far, in commit order."""
+        return self.run(self._journal())
+
+    async def _journal(self) -> list[Entry]:
+        return list(self.recorder.entries)
+
+    async def _serve(self) -> HttpDoor:
+        return await serve(ApiServer(self.settings, recorder=self.recorder))
+
+
+def _kubeconfig(url: str, token: str) -> dict[str, Any]:
+    context = {"cluster": "embedded", "user": "nobody", "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "embedded", "cluster": {"server": url}}],
+        "users": [{"name": "nobody", "user": {"token": token} if token else {}}],
+        "contexts": [{"name": "embedded", "context": context}],
+        "current-context": "embedded",
+    }

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+from fleet.devcluster.answers import EventStream
+from fleet.devcluster.server import ApiServer
+from shards.objects import Object
+from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
+
+pytestmark = pytest.mark.looptime
+
+INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+
+
+@dataclass
+class Pair:
+    """Two front ends over one storage. Writes go through the first one."""
+
+    cluster: Cluster
+    other: ApiServer
+
+    async def make(self, name: str, **metadata: Any) -> str:
+        """Its version."""
+        made = await self.cluster.client.create(CONFIG_MAPS, "default", config_map(name, **metadata))
+        return str(made["metadata"]["resourceVersion"])
+
+    async def remove(self, name: str) -> None:
+        await self.cluster.client.delete(CONFIG_MAPS, "default", name)
+
+    async def ask(self, path: str = "", **query: str) -> tuple[int, Object]:
+        """Of the other front end."""
+        answer = await self.other.handle("GET", CONFIG_MAPS.path("default") + path, list(query.items()))
+        return answer.status, msgspec.json.decode(answer.body)
+
+    async def names(self, **query: str) -> list[str]:
+        return [item["metadata"]["name"] for item in (await self.ask(**query))[1]["items"]]
+
+    async def watch(self, **query: str) -> EventStream:
+        answer = await self.other.handle("GET", CONFIG_MAPS.path("default"), [("watch", "true"), *query.items()])
+        assert answer.stream is not None
+        return answer.stream
+
+
+@pytest.fixture
+def pair() -> Pair:
+    cluster = Cluster.make()
+    return Pair(cluster, ApiServer(beside=cluster.server))
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def shown(stream: EventStream) -> list[tuple[str, str]]:
+    events = [msgspec.json.decode(line) for line in (await stream.read()).splitlines()]
+    return [(each["type"], each["object"]["metadata"].get("name", "")) for each in events]
+
+
+async def test_front_ends_share_one_storage(pair: Pair) -> None:
+    stream = await pair.watch()
+    await pair.make("a")
+    assert await pair.names() == await pair.names(resourceVersion="0") == ["a"]
+    assert await shown(stream) == [("ADDED", "a")]
+    assert not pair.other.cache.apart
+
+
+async def test_a_frozen_cache_serves_the_past_to_lists_of_any_version_and_to_watches(pair: Pair) -> None:
+    await pair.make("a")
+    stream = await pair.watch(resourceVersion="0")
+    pair.other.cache.freeze()
+    await pair.remove("a")
+    await pair.make("b")
+    assert await pair.names(resourceVersion="0") == ["a"]
+    assert await shown(stream) == [("ADDED", "a")]
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(stream.read(), 60)
+    pair.other.cache.thaw()
+    assert await pair.names(resourceVersion="0") == ["b"]
+    assert await shown(stream) == [("DELETED", "a"), ("ADDED", "b")]
+    assert not pair.other.cache.apart
+
+
+async def test_gets_and_consistent_lists_see_the_present_through_a_frozen_cache(pair: Pair) -> None:
+    pair.other.cache.freeze()
+    await pair.make("a")
+    started = now()
+    assert (await pair.ask("/a"))[0] == 200
+    assert now() == started
+    assert (await pair.ask("/a", resourceVersion="0"))[0] == 404
+    assert await pair.names() == ["a"]
+    assert now() - started == pytest.approx(3)
+
+
+async def test_a_consistent_list_waits_for_a_cache_that_lags(pair: Pair) -> None:
+    pair.other.cache.lag_seconds = 2.0
+    await pair.make("a")
+    assert await pair.names(resourceVersion="0") == []
+    started = now()
+    assert await pair.names() == ["a"]
+    assert now() - started == pytest.approx(2, abs=0.01)
+
+
+async def test_a_lag_delays_every_commit_alike_and_can_be_taken_away(pair: Pair) -> None:
+    stream = await pair.watch()
+    pair.other.cache.lag_seconds = 5.0
+    started = now()
+    await pair.make("a")
+    await asyncio.sleep(2)  # virtual
+    await pair.make("b")
+    assert await shown(stream) == [("ADDED", "a")]
+    assert now() - started == pytest.approx(5, abs=0.01)
+    pair.other.cache.lag_seconds = 0.0
+    assert await shown(stream) == [("ADDED", "b")]
+    assert now() - started == pytest.approx(5, abs=0.01)
+    assert not pair.other.cache.apart
+
+
+async def test_a_version_that_the_cache_has_not_reached_is_waited_for_and_then_refused(pair: Pair) -> None:
+    pair.other.cache.freeze()
+    version = await pair.make("a")
+    started = now()
+    status, answer = await pair.ask(resourceVersion=version, resourceVersionMatch="NotOlderThan")
+    assert (status, answer["reason"]) == (504, "Timeout")
+    assert answer["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert now() - started == pytest.approx(3)
+    stream = await pair.watch(**INITIAL)
+    assert (await shown(stream))[0][0] == "ERROR"
+
+
+async def test_a_waiting_read_is_answered_as_soon_as_the_cache_has_caught_up(pair: Pair) -> None:
+    pair.other.cache.freeze()
+    version = await pair.make("a")
+    started = now()
+    asyncio.get_running_loop().call_later(1, pair.other.cache.thaw)
+    assert await pair.names(resourceVersion=version, resourceVersionMatch="NotOlderThan") == ["a"]
+    assert now() - started == pytest.approx(1)
+
+
+async def test_a_lost_deletion_stays_lost_for_lists_and_watches_until_a_restart(pair: Pair) -> None:
+    await pair.make("a")
+    stream = await pair.watch(resourceVersion="0")
+    assert await shown(stream) == [("ADDED", "a")]
+    loss = pair.other.cache.lose(lambda commit: commit.new is None, times=1)
+    await pair.remove("a")
+    await pair.make("b")
+    await pair.remove("b")
+    assert loss.lost == 1
+    assert await shown(stream) == [("ADDED", "b"), ("DELETED", "b")]
+    assert await pair.names() == await pair.names(resourceVersion="0") == await pair.names(limit="1") == ["a"]
+    assert (await pair.ask("/a"))[0] == 404
+    pair.other.cache.restart()
+    assert await stream.read() == b""
+    assert await pair.names() == []
+
+
+async def test_what_comes_after_a_lost_commit_is_an_event_against_what_the_cache_knows(pair: Pair) -> None:
+    stream = await pair.watch()
+    loss = pair.other.cache.lose(lambda commit: commit.old is None)
+    await pair.make("a")
+    loss.end()
+    await pair.cluster.client.merge_patch(CONFIG_MAPS, "default", "a", {"data": {"a": "2"}})
+    assert await shown(stream) == [("ADDED", "a")]
+
+
+async def test_a_switch_to_a_replica_that_lags_goes_back_in_time(pair: Pair) -> None:
+    pair.other.cache.freeze()
+    version = await pair.make("a")
+    first = await pair.cluster.server.handle("GET", CONFIG_MAPS.path("default"), [("resourceVersion", "0")])
+    _, second = await pair.ask(resourceVersion="0")
+    assert msgspec.json.decode(first.body)["metadata"]["resourceVersion"] == version
+    assert int(second["metadata"]["resourceVersion"]) < int(version)
+
+
+async def test_a_watch_cannot_begin_before_its_front_end_did() -> None:
+    cluster = Cluster.make()
+    version = str(cluster.server.storage.version)
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    late = Pair(cluster, ApiServer(beside=cluster.server))
+    assert (await shown(await late.watch(resourceVersion=version)))[0][0] == "ERROR"
+    status, _ = await late.ask(resourceVersion=version, resourceVersionMatch="Exact")
+    assert status == 200
+
+
+async def test_writes_through_any_front_end_reach_all_others(pair: Pair) -> None:
+    stream = await pair.watch()
+    body = msgspec.json.encode(config_map("a"))
+    headers = {"content-type": "application/json"}
+    assert (await pair.other.handle("POST", CONFIG_MAPS.path("default"), (), body, headers)).status == 201
+    assert (await pair.cluster.client.get(CONFIG_MAPS, "default", "a"))["metadata"]["name"] == "a"
+    assert await shown(stream) == [("ADDED", "a")]
+
+
+async def test_a_restore_takes_every_front_end_along(pair: Pair) -> None:
+    storage = pair.cluster.server.storage
+    await pair.make("a")
+    before = storage.snapshot()
+    later = await pair.make("b")
+    stream = await pair.watch(resourceVersion=later)
+    storage.restore(before)
+    assert await stream.read() == b""
+    assert await pair.names() == ["a"]
+    assert storage.version == before.version
+    assert await pair.make("c") == later
+    assert await pair.names(resourceVersion="0") == ["a", "c"]

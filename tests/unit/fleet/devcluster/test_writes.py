@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fleet.devcluster.patches import APPLY_PATCH
+from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, DEFINITIONS, WEBSITES, Cluster, config_map, definition
+
+
+@pytest.fixture
+async def cluster() -> Cluster:
+    return Cluster.make()
+
+
+def owners(body: Any) -> dict[tuple[str, str, str], Any]:
+    """Fields by manager, operation and subresource."""
+    return {
+        (each["manager"], each["operation"], each.get("subresource", "")): each["fieldsV1"]
+        for each in body["metadata"].get("managedFields", ())
+    }
+
+
+async def apply(cluster: Cluster, manager: str, body: Any, **query: str) -> tuple[int, Any]:
+    parameters = [("fieldManager", manager), *query.items()]
+    path = CONFIG_MAPS.path("default", body["metadata"]["name"])
+    answer = await cluster.server.handle(
+        "PATCH", path, parameters, msgspec.json.encode(body), {"content-type": APPLY_PATCH}
+    )
+    return answer.status, msgspec.json.decode(answer.body)
+
+
+async def test_a_write_is_attributed_to_its_user_agent(cluster: Cluster) -> None:
+    made = await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    assert owners(made) == {("test", "Update", ""): {"f:data": {".": {}, "f:a": {}}}}
+
+
+async def test_a_status_has_an_owner_of_its_own(cluster: Cluster) -> None:
+    await cluster.client.create(DEFINITIONS, "", definition())
+    body = {"kind": "Website", "apiVersion": "demo.shardfleet.dev/v1", "metadata": {"name": "a"}, "spec": {"x": 1}}
+    await cluster.client.create(WEBSITES, "default", body)
+    found = await cluster.client.merge_patch(WEBSITES, "default", "a", {"status": {"y": 1}}, "status")
+    assert owners(found) == {
+        ("test", "Update", ""): {"f:spec": {".": {}, "f:x": {}}},
+        ("test", "Update", "status"): {"f:status": {".": {}, "f:y": {}}},
+    }
+
+
+async def test_an_apply_creates_changes_and_conflicts(cluster: Cluster) -> None:
+    status, made = await apply(cluster, "a", config_map("a"))
+    assert (status, owners(made)) == (201, {("a", "Apply", ""): {"f:data": {"f:a": {}}}})
+    status, refused = await apply(cluster, "b", config_map("a") | {"data": {"a": "2"}})
+    assert (status, refused["details"]["causes"]) == (
+        409,
+        [{"reason": "FieldManagerConflict", "message": 'conflict with "a"', "field": ".data.a"}],
+    )
+    status, found = await apply(cluster, "b", config_map("a") | {"data": {"a": "2"}}, force="true")
+    assert (status, found["data"]) == (200, {"a": "2"})
+
+
+async def test_an_apply_that_changes_nothing_makes_no_version(cluster: Cluster) -> None:
+    _, first = await apply(cluster, "a", config_map("a"))
+    _, again = await apply(cluster, "a", config_map("a"))
+    assert again["metadata"] == first["metadata"]
+
+
+async def test_a_dry_apply_stores_nothing(cluster: Cluster) -> None:
+    status, _ = await apply(cluster, "a", config_map("a"), dryRun="All")
+    assert status == 201
+    assert (await cluster.ask("GET", CONFIG_MAPS.path("default", "a")))[0] == 404
+
+
+async def test_an_apply_needs_a_manager(cluster: Cluster) -> None:
+    status, refused = await apply(cluster, "", config_map("a"))
+    assert (status, refused["details"]["causes"][0]["field"]) == (422, "fieldManager")
