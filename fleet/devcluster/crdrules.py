@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.rules import rule_causes
 from fleet.devcluster.schemas.content import content_causes
 from fleet.devcluster.schemas.internal import versions_text
 from fleet.devcluster.schemas.names import dns1035_faults, subdomain_faults
@@ -80,7 +81,7 @@ def _spec_causes(spec: Spec) -> Iterator[Cause]:
     if versions:
         shared = {name: versions[0].get(name) for name in hoisted}
         status = any("status" in (each.get("subresources") or {}) for each in versions)
-        yield from content_causes(shared, "spec", status=status, places=_PLACES)
+        yield from _content_causes(shared, "spec", status=status, places=_PLACES)
     yield from _conversion_causes(spec)
 
 
@@ -101,7 +102,17 @@ def _version_causes(version: Spec, path: str, hoisted: frozenset[str]) -> Iterat
                 yield invalid(f"{path}.deprecationWarning", warning, why)
     own = {each: version.get(each) for each in _HOISTED if each not in hoisted}
     status = "status" in (version.get("subresources") or {})
-    yield from content_causes(own, path, status=status, places={})
+    yield from _content_causes(own, path, status=status, places={})
+
+
+def _content_causes(content: Spec, path: str, *, status: bool, places: Mapping[str, str]) -> Iterator[Cause]:
+    """Rules are compiled only where nothing else is wrong with their schema."""
+    place = f"{path}.{places.get('schema', 'schema')}.openAPIV3Schema"
+    found = list(content_causes(content, path, status=status, places=places))
+    yield from found
+    schema = (content.get("schema") or {}).get("openAPIV3Schema")
+    if isinstance(schema, Mapping) and not any(each.field.startswith(place) for each in found):
+        yield from rule_causes(schema, place)
 
 
 def _version_list_causes(spec: Spec, hoisted: frozenset[str]) -> Iterator[Cause]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any, Final
 
-from fleet.devcluster.conversion import Conversion
+from fleet.devcluster.conversion import Pruning
 from fleet.devcluster.kinds.catalogue import schemas
 from fleet.devcluster.kinds.custom import custom_subresources, storage_version_hash
 from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.rules import rule_warnings
 from fleet.devcluster.scale import ScalePaths
 from fleet.devcluster.schema import Schema
 from fleet.devcluster.schemas.formats import supported
@@ -158,7 +159,7 @@ def _defined_type(definition: Mapping[str, Any], version: Mapping[str, Any], sto
         scale=ScalePaths.declared(scale) if scale is not None else None,
         deprecation=_deprecation(spec, version),
         terminating="deletionTimestamp" in definition["metadata"],
-        conversion=None if version["name"] == stored else Conversion(resource.api_version, schema.read),
+        conversion=None if version["name"] == stored else Pruning(resource.api_version, schema.read),
     )
 
 
@@ -200,12 +201,17 @@ def _metadata() -> Structure:
 
 
 def definition_warnings(body: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """What the server says of formats that it does not know, and of sets of objects. old: had them already."""
+    """What the server says of formats that it does not know, of sets of objects, and of rules that stay unevaluated.
+
+    old: had them already.
+    """
     known = set(definition_warnings(old)) if old is not None else set()
     found: list[str] = []
     sets: set[str] = set()
-    for version in body["spec"].get("versions") or ():
-        _look((version.get("schema") or {}).get("openAPIV3Schema"), found, sets)
+    for index, version in enumerate(body["spec"].get("versions") or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        _look(schema, found, sets)
+        found += rule_warnings(schema or {}, f"spec.versions[{index}].schema.openAPIV3Schema")
     yield from (each for each in [*found, *sorted(sets)] if each not in known)
 
 

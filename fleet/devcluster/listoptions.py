@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
@@ -39,6 +40,9 @@ def filter_of(kind: ResourceType, namespace: str, request: Request, *, sharded: 
         of_no_namespace = term.path == "metadata.namespace" and not kind.namespaced and _has_own_fields(kind)
         if of_no_namespace or term.path not in (*_NAMES, *kind.selectable):
             raise statuses.bad_request(_unknown_field(kind, term.path))
+    if fields and kind.reshaping is not None:
+        names = kind.reshaping.fields
+        fields = tuple(replace(term, path=names.get(term.path, term.path)) for term in fields)
     shard = None
     if sharded and request.option("shardSelector"):
         try:

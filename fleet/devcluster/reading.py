@@ -53,7 +53,7 @@ class Reading:
             table = self._cache.table(table.kind)
         stored = table.objects.get(object_key(target.namespace, target.name))
         if stored is None:
-            raise statuses.not_found(table.kind, target.name)
+            raise statuses.not_found(kind or table.kind, target.name)
         self._log.answered("get", request, target, 200, stored)
         foreign = kind is not None and kind.resource != table.kind.resource
         return Answer(200, kind.rendered(stored) if kind is not None and foreign else stored.raw)

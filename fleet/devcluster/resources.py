@@ -8,12 +8,13 @@ from typing import Final, Protocol
 
 import msgspec
 
-from fleet.devcluster.conversion import Conversion
+from fleet.devcluster.conversion import Conversion, Reshaping
 from fleet.devcluster.kinds.catalogue import Entry, Subresource, entries, schema_name, schemas
-from fleet.devcluster.kinds.rules import PLAIN, RULES, UNSERVED, UNSERVED_SUBRESOURCES
+from fleet.devcluster.kinds.rules import PLAIN, RULES, UNSERVED_SUBRESOURCES
 from fleet.devcluster.scale import BUILT_IN_PATHS, ScalePaths
 from fleet.devcluster.schema import Schema
 from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.versions import autoscaling, events
 from shards.objects import Object, Resource
 
 STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -80,6 +81,11 @@ class ResourceType:
         return body
 
     @property
+    def reshaping(self) -> Reshaping | None:
+        """Of a version of a built-in resource whose fields are not those of the stored one."""
+        return self.conversion if isinstance(self.conversion, Reshaping) else None
+
+    @property
     def custom(self) -> bool:
         return self.fields is None
 
@@ -93,6 +99,13 @@ class ResourceType:
     def head(self) -> bytes:
         """How the JSON of an object begins; lists of built-in resources leave it out."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.resource.api_version}",'.encode()
+
+
+_RESHAPED: Final = {
+    ("autoscaling", "v1", "horizontalpodautoscalers"): autoscaling.reshaping(),
+    ("events.k8s.io", "v1", "events"): events.reshaping(),
+}
+"""Second versions, by group, version and plural."""
 
 
 def _built_in(entry: Entry) -> ResourceType:
@@ -119,14 +132,13 @@ def _built_in(entry: Entry) -> ResourceType:
         subresources=tuple(each for each in entry.subresources if each.name not in UNSERVED_SUBRESOURCES),
         storage_version_hash=entry.storage_version_hash,
         list_kind=f"{entry.kind}List",
+        conversion=_RESHAPED.get((entry.group, entry.version, entry.name)),
         scale=BUILT_IN_PATHS if any(each.name == "scale" for each in entry.subresources) else None,
     )
 
 
-BUILT_IN: Final[tuple[ResourceType, ...]] = tuple(
-    _built_in(each) for each in entries() if (each.group, each.version, each.name) not in UNSERVED and each.stored
-)
-"""Every stored resource of the real server in one version, in the server's order."""
+BUILT_IN: Final[tuple[ResourceType, ...]] = tuple(_built_in(each) for each in entries() if each.stored)
+"""Every stored resource of the real server, in the server's order; a stored version stands before the others."""
 
 _BY_NAME: Final = {(each.resource.group, each.resource.plural): each for each in BUILT_IN}
 NAMESPACES: Final = _BY_NAME["", "namespaces"]

@@ -40,6 +40,9 @@ _DEPRECATED = {"endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery
 _GROUPS = {"token": "authentication.k8s.io", "eviction": "policy"}
 """API group of what is posted to a subresource, where it is another than that of the object."""
 
+_VERSION_DEPTH = 2
+"""Parts of a path below /apis that names a group version."""
+
 _OBJECT_METHODS = ("GET", "PUT", "PATCH")
 
 
@@ -70,7 +73,7 @@ class Routes:
         if bool(target.namespace) and not kind.namespaced:
             raise statuses.no_such_resource()
         if target.name and kind.namespaced and not target.namespace:
-            raise statuses.no_such_resource()
+            raise statuses.no_such_path() if kind.custom else statuses.no_such_resource()
         if target.resource.plural in _DEPRECATED and not kind.custom:
             request.warnings.append(_DEPRECATED[target.resource.plural])
         if request.accept in _PLAIN_ACCEPTS:
@@ -92,9 +95,15 @@ class Routes:
         else:
             self._check_depth(request.path)
             answer = self._nonresource.answer(request)
-        if request.method not in ("GET", "HEAD"):
+        if request.method != "GET" and self._reads_only(request.path):
             raise statuses.no_such_method()
         return answer
+
+    def _reads_only(self, path: str) -> bool:
+        """Whether the path answers nothing but GET; the others do not look at the method."""
+        root, *rest = path.strip("/").split("/")
+        built_in = len(rest) == _VERSION_DEPTH and self._registry.has_built_in(rest[0])
+        return root in ("api", "version") or (root == "apis" and built_in)
 
     def _check_depth(self, path: str) -> None:
         """Raises StatusError 404 for a path below an object that leads nowhere."""
@@ -148,6 +157,8 @@ class Routes:
             if request.flag("watch"):
                 return self._reading.watch(request, target, table, kind)
             return self._reading.list(request, target, table, kind)
+        if kind.custom and kind.namespaced and not target.namespace:
+            raise statuses.no_such_path()
         if method == "POST" and (target.namespace or not kind.namespaced):
             return self._writing.create(request, target, table, kind)
         if method == "DELETE" and (target.namespace or not kind.namespaced):

@@ -5,16 +5,20 @@ Compiled once; its parts live in the `schemas` package. Messages are those of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.rules import has_rules, rules_of
 from fleet.devcluster.schemas.checks import UNKNOWN, Check
 from fleet.devcluster.schemas.embedded import Embedded, embedded_of
 from fleet.devcluster.schemas.failures import causes_of
 from fleet.devcluster.schemas.listtypes import Uniqueness, uniqueness_of
 from fleet.devcluster.schemas.shape import Shape
+
+if TYPE_CHECKING:
+    from fleet.devcluster.celrules.tree import RuleTree
 
 _INCOMPLETE = (
     "FieldValueNotSupported",
@@ -58,8 +62,12 @@ class Schema:
         return embedded_of(self.root)
 
     @cached_property
-    def _has_rules(self) -> bool:
+    def has_rules(self) -> bool:
         return has_rules(self.root)
+
+    @cached_property
+    def _rules(self) -> RuleTree | None:
+        return rules_of(self.root)
 
     def read(self, body: dict[str, Any]) -> tuple[list[str], Cause | None]:
         """Drops unknown fields in place. Answers their paths, and what makes an embedded object unreadable.
@@ -96,17 +104,27 @@ class Schema:
         if self._embedded is not None:
             found += self._embedded.causes(body)
         found += self._repeated(body, old)
-        if self._has_rules and any(each.reason in _INCOMPLETE for each in found):
-            found.append(_RULES_SKIPPED)
-        return found
+        return found + self._rule_causes(body, old, found) if self.has_rules else found
 
     def status_causes(self, body: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Cause]:
         """What is wrong with the status. The server words these relative to the status."""
-        if "status" not in body:
-            return self._repeated(body, old)
-        before = UNKNOWN if old is None else old.get("status", UNKNOWN)
-        found = list(causes_of(self._status_check.failures(body["status"], "", before), "status"))
-        return found + self._repeated(body, old)
+        found: list[Cause] = []
+        if "status" in body:
+            before = UNKNOWN if old is None else old.get("status", UNKNOWN)
+            found += causes_of(self._status_check.failures(body["status"], "", before), "status")
+        found += self._repeated(body, old)
+        return found + self._rule_causes(body, old, found) if self.has_rules else found
+
+    def forgiven(self, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[str]:
+        """Failures of rules by values that an update left as they were; the server only warns of them."""
+        if self.has_rules and self._rules is not None and old is not None:
+            yield from (each.text() for each in self._rules.findings(body, old).forgiven)
+
+    def _rule_causes(self, body: Mapping[str, Any], old: Mapping[str, Any] | None, found: list[Cause]) -> list[Cause]:
+        """found: what is wrong already; some of that keeps rules from being looked at."""
+        if any(each.reason in _INCOMPLETE for each in found):
+            return [_RULES_SKIPPED]
+        return self._rules.findings(body, old).causes if self._rules is not None else []
 
     def _repeated(self, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[Cause]:
         if self._unique is None:
@@ -115,12 +133,3 @@ class Schema:
         if found and old is not None and any(True for _ in self._unique.causes(old)):
             return []
         return found
-
-
-def has_rules(schema: Any) -> bool:
-    """Whether a schema has `x-kubernetes-validations` anywhere. They are accepted, and not evaluated."""
-    if isinstance(schema, Mapping):
-        return bool(schema.get("x-kubernetes-validations")) or any(
-            has_rules(each) for name, each in schema.items() if name not in ("default", "enum", "example")
-        )
-    return isinstance(schema, list) and any(has_rules(each) for each in schema)

@@ -18,9 +18,11 @@ from fleet.devcluster.access.rbac import GROUP as RBAC_GROUP
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.audit import audit_for
 from fleet.devcluster.compaction import compact_for_ever
+from fleet.devcluster.defaultobjects import default_objects
 from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
+from fleet.devcluster.fields.manager import UNKNOWN, Manager
 from fleet.devcluster.garbage import Garbage
 from fleet.devcluster.nonresource import NonResource
 from fleet.devcluster.podactions import PodActions
@@ -45,6 +47,8 @@ from shards.errors import ConfigError
 from shards.objects import Object, Resource
 
 _LOG = logging.getLogger(__name__)
+_SELF = Manager("kube-apiserver")
+"""Of what the server writes on its own."""
 
 
 class ApiServer:
@@ -114,7 +118,10 @@ class ApiServer:
             self.storage.table(each)
         if self.guard.enabled:
             for role in default_roles():
-                self.seed(Resource(RBAC_GROUP, "v1", f"{role['kind'].lower()}s"), role)
+                self.seed(Resource(RBAC_GROUP, "v1", f"{role['kind'].lower()}s"), role, manager=_SELF)
+        if self.settings.default_objects:
+            for resource, body in default_objects():
+                self.seed(resource, body, manager=_SELF)
         if self.settings.default_accounts:
             self._accounts = DefaultAccounts(self.storage, self.seed)
 
@@ -142,6 +149,7 @@ class ApiServer:
             answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
             self._log.failed(request, error)
+            request.warnings += error.warnings
             answer = failed_answer(request, error)
         except Exception as error:
             _LOG.exception("%s %s failed inside the server", request.method, request.path)
@@ -175,13 +183,13 @@ class ApiServer:
 
     # ------------------------------------------------------------------ for tests and tools
 
-    def seed(self, resource: Resource, body: Object) -> Object:
+    def seed(self, resource: Resource, body: Object, *, manager: Manager = UNKNOWN) -> Object:
         """Stores an object without a request: not recorded as one. Raises StatusError, ConfigError."""
         kind = self.registry.get(resource)
         if kind is None:
             raise ConfigError("resource", f"{resource} is not served; create its CustomResourceDefinition first")
         table = self.storage.table(kind)
         parsed = read_body(kind, msgspec.json.encode({"kind": kind.kind, "apiVersion": resource.api_version, **body}))
-        outcome = self.writer.create(table, parsed["metadata"].get("namespace", ""), parsed)
+        outcome = self.writer.create(table, parsed["metadata"].get("namespace", ""), parsed, manager=manager, kind=kind)
         self._definitions.follow(kind, outcome)
         return outcome.stored.decode()

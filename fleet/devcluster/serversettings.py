@@ -22,7 +22,8 @@ class ServerSettings:
     admin_token: with one, access control is on: RBAC decides, and this bearer token is the administrator's. Without,
     everybody is. Go clients send no token over plain http: they need a server with TLS.
     default_accounts: every namespace gets a service account named default, as a controller of a real cluster sees to.
-    Both are read when the server is made.
+    default_objects: the server begins with what the real one creates at its start: the `kubernetes` Service and the
+    system PriorityClasses. All three are read when the server is made.
     audit_path: a file for the audit log, "" for none. audit_level: Metadata, Request or RequestResponse.
 
     too_large_cause: 504 of a version from the future carries a cause; servers before 1.17 give none.
@@ -39,5 +40,6 @@ class ServerSettings:
     too_large_cause: bool = True
     admin_token: str = ""
     default_accounts: bool = False
+    default_objects: bool = True
     audit_path: str = ""
     audit_level: str = "Metadata"

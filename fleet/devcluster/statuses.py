@@ -34,6 +34,8 @@ class StatusError(Exception):
         self.message = message
         self.details = details
         self.text = text
+        self.warnings: tuple[str, ...] = ()
+        """Said beside the refusal."""
 
     @property
     def retry_after(self) -> str:

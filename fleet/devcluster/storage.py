@@ -32,8 +32,13 @@ TableKey = tuple[str, str]
 """Group and plural: every version of a resource lives in one table."""
 
 
+_SHARED: Final[Mapping[TableKey, TableKey]] = {("events.k8s.io", "events"): ("", "events")}
+"""Groups that show the resources of another one."""
+
+
 def table_key(resource: Resource) -> TableKey:
-    return (resource.group, resource.plural)
+    key = (resource.group, resource.plural)
+    return _SHARED.get(key, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,10 @@ class Storage:
     def table(self, kind: ResourceType) -> Table:
         """The table of all versions of the resource. A newer definition of the stored version takes effect."""
         resource = kind.resource
-        found = self._tables.get((resource.group, resource.plural))
+        key = table_key(resource)
+        found = self._tables.get(key)
         if found is None:
-            found = self._tables[table_key(resource)] = Table(kind, self.version, self.history_limit)
+            found = self._tables[key] = Table(kind, self.version, self.history_limit)
         elif found.kind is not kind and found.kind.resource == resource:
             found.kind = kind
         return found

@@ -74,8 +74,13 @@ def check_namespace(metadata: Object, namespace: str) -> None:
         metadata["namespace"] = namespace
 
 
-def prepare_create(kind: ResourceType, body: Object, *, uid: str, timestamp: str) -> None:
-    """Makes a complete body (see complete_body) ready to be stored. timestamp: RFC 3339, whole seconds."""
+def prepare_create(
+    kind: ResourceType, body: Object, *, uid: str, timestamp: str, asked: ResourceType | None = None
+) -> None:
+    """Makes a complete body (see complete_body) ready to be stored. timestamp: RFC 3339, whole seconds.
+
+    asked: of the request's version, which may be judged by other rules than the stored one.
+    """
     metadata = body["metadata"]
     if kind.terminating:
         why = "create not allowed while custom resource definition is terminating"
@@ -91,14 +96,20 @@ def prepare_create(kind: ResourceType, body: Object, *, uid: str, timestamp: str
         builtins.prepare_create(kind, body)
         if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
             body["status"] = first_status(body)
-    found = [*name_causes(kind, metadata), *common_causes(kind, metadata), *_content_causes(kind, body, None, "")]
+    found = [
+        *name_causes(kind, metadata),
+        *common_causes(kind, metadata),
+        *_content_causes(asked or kind, body, None, ""),
+    ]
     if found:
         raise statuses.invalid(kind, metadata.get("name", ""), found)
 
 
-def prepare_update(kind: ResourceType, body: Object, old: Object, subresource: str) -> Object:
+def prepare_update(
+    kind: ResourceType, body: Object, old: Object, subresource: str, *, asked: ResourceType | None = None
+) -> Object:
     """The object that an update stores: the complete `body` with everything that this request may not change taken
-    from `old`.
+    from `old`. asked: see `prepare_create`.
     """
     metadata, old_metadata = body["metadata"], old["metadata"]
     if subresource == "status":
@@ -124,9 +135,12 @@ def prepare_update(kind: ResourceType, body: Object, old: Object, subresource: s
     if subresource != "status" and _generation_moves(kind, body, old):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
     found = [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
-    found += _content_causes(kind, body, old, subresource)
+    found += _content_causes(asked or kind, body, old, subresource)
     if found:
-        raise statuses.invalid(kind, metadata.get("name", ""), found)
+        refusal = statuses.invalid(kind, metadata.get("name", ""), found)
+        if kind.schema is not None:
+            refusal.warnings = tuple(kind.schema.forgiven(body, old))
+        raise refusal
     return body
 
 
@@ -134,6 +148,8 @@ def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterato
     """What the server says of an object that it has accepted. old: what an update replaced."""
     if kind.custom:
         yield from finalizer_warnings(body["metadata"], (old or {}).get("metadata"))
+        if kind.schema is not None:
+            yield from kind.schema.forgiven(body, old)
     elif kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
         yield from definition_warnings(body, old)
 

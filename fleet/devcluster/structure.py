@@ -5,7 +5,7 @@ Patches, apply and field validation walk a body and its structure side by side. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -33,15 +33,26 @@ def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Mapping[str, Any]
     return {**_resolved(target, schemas), **siblings} if siblings else _resolved(target, schemas)
 
 
+Reading = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
 class Structure:
     """One node. schema: its OpenAPI v3 schema. schemas: what `$ref` points into; empty for CRDs.
 
     Nodes are made when they are first asked for, and kept: types refer to themselves.
     """
 
-    def __init__(self, schema: Mapping[str, Any], schemas: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, schema: Mapping[str, Any], schemas: Mapping[str, Mapping[str, Any]], read: Reading | None = None
+    ) -> None:
+        """read: makes an object of this type of one of another version, for comparisons."""
         self.schemas: Final = schemas
         self.schema: Final = _resolved(schema, schemas)
+        self.read: Final = read
+
+    def reading(self, read: Reading) -> Structure:
+        """The same type for objects of another version."""
+        return Structure(self.schema, self.schemas, read)
 
     @cached_property
     def type(self) -> str:

@@ -103,8 +103,8 @@ class Writer:
         """PUT. Raises StatusError."""
         kind = kind or table.kind
         metadata = body["metadata"]
+        require_name(metadata, name)
         check_name(metadata, name)
-        metadata["name"] = name
         check_namespace(metadata, namespace if kind.namespaced else "")
         key = object_key(namespace, name)
         stored = table.objects.get(key)
@@ -192,13 +192,23 @@ class Writer:
         return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
 
     def delete(
-        self, table: Table, namespace: str, name: str, options: DeleteOptions, *, dry_run: bool = False
+        self,
+        table: Table,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        *,
+        dry_run: bool = False,
+        asked: ResourceType | None = None,
     ) -> Outcome:
-        """Removes the object, or marks it as deleted while finalizers or a grace period hold it. Raises StatusError."""
+        """Removes the object, or marks it as deleted while finalizers or a grace period hold it. Raises StatusError.
+
+        asked: of the request's version, where that is not the one that is stored.
+        """
         kind = table.kind
         stored = table.objects.get(object_key(namespace, name))
         if stored is None:
-            raise statuses.not_found(kind, name)
+            raise statuses.not_found(asked or kind, name)
         if options.unsafe:
             raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
@@ -236,11 +246,16 @@ class Writer:
             metadata["name"] = self._stamps.name(metadata["generateName"])
         if metadata.pop("resourceVersion", ""):
             raise statuses.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        prepare_create(kind, body, uid=self._stamps.uid(), timestamp=self._stamps.time())
+        asked = kind
+        reshaping = kind.reshaping
+        if reshaping is not None:
+            kind, body = table.kind, reshaping.store(body)
+            metadata = body["metadata"]
+        prepare_create(kind, body, uid=self._stamps.uid(), timestamp=self._stamps.time(), asked=asked)
         name = metadata["name"]
         there = table.objects.get(object_key(metadata.get("namespace", ""), name))
         if there is not None:
-            raise statuses.already_exists(kind, name, dying=bool(there.meta.deletion_timestamp))
+            raise statuses.already_exists(asked, name, dying=bool(there.meta.deletion_timestamp))
         if entries:
             metadata["managedFields"] = entries
         return Outcome(self._put(table, body, dry_run), created=True)
@@ -274,7 +289,11 @@ class Writer:
         dry_run: bool,
     ) -> Outcome:
         check_version(kind, stored, body["metadata"].get("resourceVersion", ""))
-        new = prepare_update(kind, body, old, subresource)
+        asked = kind
+        reshaping = kind.reshaping
+        if reshaping is not None:
+            body, old, kind = reshaping.store(body), stored.decode(), table.kind
+        new = prepare_update(kind, body, old, subresource, asked=asked)
         metadata = new["metadata"]
         metadata["resourceVersion"] = str(stored.version)
         new["kind"], new["apiVersion"] = kind.kind, kind.resource.api_version

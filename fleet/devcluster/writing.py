@@ -96,7 +96,7 @@ class Writing:
     def delete(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
         kind = kind or table.kind
         options, dry_run = delete_options(request)
-        outcome = self._writer.delete(table, target.namespace, target.name, options, dry_run=dry_run)
+        outcome = self._writer.delete(table, target.namespace, target.name, options, dry_run=dry_run, asked=kind)
         status = 202 if options.orphan_dependents is False and not outcome.removed else 200
         if not dry_run:
             self._log.answered("delete", request, target, status, outcome.stored, removed=outcome.removed)
@@ -118,7 +118,7 @@ class Writing:
             if not dry_run:
                 self._log.answered("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
                 self._definitions.follow(table.kind, outcome)
-        return Answer(200, encoded_list(kind, chosen, {"resourceVersion": str(version)}))
+        return Answer(200, encoded_list(kind, chosen, {"resourceVersion": str(version)}, stored_as=table.kind))
 
     @staticmethod
     def _body(kind: ResourceType, request: Request) -> Object:
@@ -135,7 +135,8 @@ class Writing:
     ) -> Answer:
         status = 201 if outcome.created else 200
         definition = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource
-        if definition or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
+        ruled = kind.schema is not None and kind.schema.has_rules
+        if definition or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
             old = _replaced(table, outcome, dry_run=request.dry_run)
             request.warnings += warnings_of(kind, outcome.stored.decode(), old)
         if not request.dry_run:

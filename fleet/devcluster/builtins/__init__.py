@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fleet.devcluster.builtins import basics, jobs, networks, podchecks, podspecs, policies, volumes, workloads
+from fleet.devcluster.builtins import basics, events, jobs, networks, podchecks, podspecs, policies, volumes, workloads
 from fleet.devcluster.builtins.rulebook import rule
 from fleet.devcluster.builtins.values import shape_of
 from fleet.devcluster.causes import Cause
@@ -19,7 +19,7 @@ _NOT_COUNTED: Final = ("kind", "apiVersion", "metadata", "status")
 _ALSO_COUNTED: Final = {"Deployment": "annotations", "EndpointSlice": "labels"}
 """Metadata whose change counts as well, by kind."""
 
-RULE_FILES = (basics, jobs, networks, podchecks, podspecs, policies, volumes, workloads)
+RULE_FILES = (basics, events, jobs, networks, podchecks, podspecs, policies, volumes, workloads)
 """Entered into the rulebook by their import."""
 
 
@@ -29,6 +29,13 @@ def complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
     if resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
         return
     shape_of(resource.group, resource.version, kind.kind).settle(body)
+    reshaping = kind.reshaping
+    if reshaping is not None:
+        # The real server reads every version into one inner type, and the defaults of both versions meet there.
+        again = reshaping.show(reshaping.store(body))
+        body.clear()
+        body.update(again)
+        return
     defaults = rule.default_rules.get((resource.group, resource.plural))
     if defaults is not None:
         defaults(body)

@@ -106,10 +106,3 @@ def lease_causes(body: Object, old: Object | None) -> Iterator[Cause]:
         yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
     if isinstance(transitions, int) and transitions < 0:
         yield invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")
-
-
-@rule.checks("", "events")
-def event_causes(body: Object, old: Object | None) -> Iterator[Cause]:
-    namespace = body["involvedObject"].get("namespace", "")
-    if old is None and (namespace or "default") != body["metadata"].get("namespace", ""):
-        yield invalid("involvedObject.namespace", namespace, "does not match event.namespace")

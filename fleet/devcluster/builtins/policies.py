@@ -58,10 +58,13 @@ def budget_causes(body: Object, old: Object | None) -> Iterator[Cause]:
         yield invalid("spec", value, "minAvailable and maxUnavailable cannot be both set")
 
 
+_SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+
+
 @rule.checks("scheduling.k8s.io", "priorityclasses")
 def priority_causes(body: Object, old: Object | None) -> Iterator[Cause]:
     name = body["metadata"].get("name", "")
-    if old is None and name.startswith("system-"):
+    if old is None and name.startswith("system-") and _SYSTEM_PRIORITIES.get(name) != body["value"]:
         why = (
             "priority class names with 'system-' prefix are reserved for system use only. error: "
             f"{name} is not a known system priority class"

@@ -47,6 +47,8 @@ _NO_ZEROS: Final[Mapping[str, Any]] = {}
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], node: Structure) -> Comparison:
     """Of two objects of one type."""
     found = Comparison()
+    if node.read is not None:
+        old, new = node.read(old) if old else old, node.read(new)
     _fields(old, new, node, found)
     return found
 

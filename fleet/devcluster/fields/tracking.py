@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from fleet.devcluster.fields.applying import Application
 from fleet.devcluster.fields.ledger import Entries, Ledger, entries_of, read
@@ -38,8 +39,13 @@ class Tracking:
         if api_version == kind.resource.api_version:
             return kind.structure
         group, _, version = api_version.rpartition("/")
+        if group != kind.resource.group:
+            # The real server keeps no types of other groups here: what was owned through them is forgotten.
+            return None
         found = self.types(Resource(group, version, kind.resource.plural))
-        return None if found is None else found.structure
+        if found is None or (found.reshaping is None and kind.reshaping is None):
+            return None if found is None else found.structure
+        return found.structure.reading(lambda body: _as_version(body, kind, found))
 
     @property
     def ignored(self) -> FieldSet:
@@ -77,6 +83,12 @@ class Tracking:
     @staticmethod
     def _written(ledger: Ledger) -> Entries | None:
         return entries_of(ledger) if ledger else None
+
+
+def _as_version(body: Mapping[str, Any], kind: ResourceType, other: ResourceType) -> Mapping[str, Any]:
+    """An object of one version in another one, by way of the stored version."""
+    stored = body if kind.reshaping is None else kind.reshaping.store(body)
+    return stored if other.reshaping is None else other.reshaping.show(stored)
 
 
 def set_entries(metadata: Object, entries: Entries | None) -> None:

@@ -16,6 +16,10 @@ _EVENT_FIELDS = (
     *("involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath"),
     *("reason", "reportingComponent", "source", "type"),
 )
+_NEW_EVENT_FIELDS = (
+    *("regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion"),
+    *("regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type"),
+)
 _POD_FIELDS = (
     *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork"),
     *("status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"),
@@ -79,7 +83,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ),
     ("coordination.k8s.io", "leases"): Rules(unconditional_update=False, create_on_update=True),
     ("discovery.k8s.io", "endpointslices"): _COUNTED,
-    ("events.k8s.io", "events"): Rules(create_on_update=True),
+    ("events.k8s.io", "events"): Rules(create_on_update=True, selectable=_NEW_EVENT_FIELDS),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): _COUNTED,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): _COUNTED,
     ("networking.k8s.io", "ingressclasses"): _COUNTED,
@@ -108,9 +112,6 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("storagemigration.k8s.io", "storageversionmigrations"): _CAREFUL,
 }
 """By group and plural; a resource that is not here is plain."""
-
-UNSERVED: Final = frozenset({("autoscaling", "v1", "horizontalpodautoscalers")})
-"""Second versions of resources, by group, version and plural: built-in resources are served in one version."""
 
 UNSERVED_SUBRESOURCES: Final = frozenset({"approval", "ephemeralcontainers", "resize"})
 """Those of built-in resources that the server does not answer; discovery leaves them out."""

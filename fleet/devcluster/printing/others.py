@@ -8,10 +8,12 @@ from typing import Any
 from fleet.devcluster.printing.durations import Ages, human_duration
 from fleet.devcluster.printing.phrases import NONE, UNSET, created, name_of
 from fleet.devcluster.printing.pods import Cells
+from fleet.devcluster.versions.autoscaling import reshaping
 from shards.objects import Object
 
 _SHOWN_METRICS = 2
 _UNKNOWN = "<unknown>"
+_V1 = reshaping()
 
 
 def autoscaler(obj: Object, ages: Ages) -> Cells:
@@ -33,6 +35,10 @@ def autoscaler(obj: Object, ages: Ages) -> Cells:
         status.get("currentReplicas") or 0,
         ages.since(created(obj)),
     ]
+
+
+def autoscaler_of_v1(obj: Object, ages: Ages) -> Cells:
+    return autoscaler(_V1.store(obj), ages)
 
 
 def _metric(metric: Mapping[str, Any], statuses: list[Mapping[str, Any]]) -> str:

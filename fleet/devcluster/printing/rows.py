@@ -55,6 +55,7 @@ PRINTERS: Mapping[str, Print] = {
     "coordination.k8s.io/v1/leases": basics.lease,
     "node.k8s.io/v1/runtimeclasses": basics.runtime_class,
     "discovery.k8s.io/v1/endpointslices": networks.endpoint_slice,
+    "autoscaling/v1/horizontalpodautoscalers": others.autoscaler_of_v1,
     "autoscaling/v2/horizontalpodautoscalers": others.autoscaler,
     "certificates.k8s.io/v1/certificatesigningrequests": others.signing_request,
     "networking.k8s.io/v1/servicecidrs": others.service_cidr,

@@ -1,7 +1,7 @@
 """What a definition's schema may say at all: forbidden fields, list and map types, keys, rules. Pure.
 
 After apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go. Rules in CEL are looked at from the
-outside only: they are accepted, and not compiled.
+outside only: celrules compiles them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.schemas.fieldpaths import field_place
 from fleet.devcluster.schemas.structural import forbidden, invalid, required, unsupported
 
 Schema = Mapping[str, Any]
@@ -50,7 +51,7 @@ def openapi_causes(schema: Schema, path: str, place: _Place | None = None, *, ro
     if schema.get(_LIST_TYPE) in ("map", "set") and isinstance(schema.get("items"), Mapping):
         yield from _items_of_set(schema, path)
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        yield from _rule(rule, f"{path}.x-kubernetes-validations[{index}]")
+        yield from _rule(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
 
 
 def _standard(schema: Schema, path: str, place: _Place) -> Iterator[Cause]:
@@ -175,7 +176,7 @@ def _items_of_set(schema: Schema, path: str) -> Iterator[Cause]:
             yield forbidden(f"{here}.nullable", f"{what} cannot be nullable")
 
 
-def _rule(rule: Mapping[str, Any], path: str) -> Iterator[Cause]:
+def _rule(rule: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Cause]:
     text, message, expression = (rule.get(name, "") for name in ("rule", "message", "messageExpression"))
     if not text.strip():
         yield required(f"{path}.rule", "rule is not specified")
@@ -189,3 +190,11 @@ def _rule(rule: Mapping[str, Any], path: str) -> Iterator[Cause]:
         yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
     if rule.get("reason") is not None and rule["reason"] not in _REASONS:
         yield unsupported(f"{path}.reason", rule["reason"], _REASONS)
+    place = rule.get("fieldPath", "")
+    for wrong, why in (
+        (place and not place.strip(), "must be non-empty if specified"),
+        ("\n" in place, "must not contain line breaks"),
+        (place and field_place(place, schema) is None, "must be a valid path"),
+    ):
+        if wrong:
+            yield invalid(f"{path}.fieldPath", place, why)

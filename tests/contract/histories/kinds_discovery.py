@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.devcluster.discovery import AGGREGATED
 from fleet.devcluster.kinds.catalogue import entries
-from fleet.devcluster.kinds.rules import UNSERVED, UNSERVED_SUBRESOURCES, VIRTUAL
+from fleet.devcluster.kinds.rules import UNSERVED_SUBRESOURCES, VIRTUAL
 from tests.contract.histories.objects import DEFINITIONS
 from tests.contract.transcripts import JSON, Document, Stage
 from tests.contract.write_kinds import without_descriptions
@@ -18,12 +18,11 @@ _METHODS = ("get", "put", "post", "delete", "patch")
 
 def _unserved() -> set[tuple[str, str, str]]:
     """Resources of the real server that the embedded one leaves out."""
-    found = {
+    return {
         (each.group, each.version, each.name)
         for each in entries()
         if not each.stored and (each.group, each.name) not in VIRTUAL
     }
-    return found | set(UNSERVED)
 
 
 def _shown(name: str, group: str, version: str) -> bool:
