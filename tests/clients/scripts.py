@@ -366,7 +366,7 @@ def discovering(shell: Shell) -> None:
         shell(*arguments, without=NOT_COMPARED)
     if shell.kubectl.minor >= 30:  # from the third version of OpenAPI; the second has no structure of lists
         for arguments in (("lease.spec",), ("deployment.spec.template.spec.containers",), ("configmap",)):
-            shell("explain", "--recursive", *arguments, without=r"DESCRIPTION|^    [A-Z]")
+            shell("explain", "--recursive", *arguments, without=r"DESCRIPTION|^    [^\t\n]*$")
         shell("explain", "cm.none")
 
 

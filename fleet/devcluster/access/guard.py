@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from fleet.devcluster.access.attributes import Attributes, forbidden, unauthorized
 from fleet.devcluster.access.authentication import Authentication, TokenError
+from fleet.devcluster.access.bootstrap import administrator_rules
 from fleet.devcluster.access.rbac import Decision, Rbac
 from fleet.devcluster.access.reviews import Reviews
+from fleet.devcluster.access.rules import Rule
 from fleet.devcluster.access.tokenrequests import TokenRequests
 from fleet.devcluster.access.tokens import Signer
-from fleet.devcluster.identity import ADMIN, ANONYMOUS
+from fleet.devcluster.identity import ADMIN, ANONYMOUS, Identity
 from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import Registry
 from fleet.devcluster.storage import Storage
@@ -37,7 +39,7 @@ class Guard:
         self._authentication = Authentication(storage, registry, signer, wall_seconds, admin_token)
         self._rbac = Rbac(storage, registry)
         self.token_requests = TokenRequests(storage, registry, signer, own, wall_seconds)
-        self.reviews = Reviews(self._authentication, self._rbac, self.decide, wall_seconds)
+        self.reviews = Reviews(self._authentication, self.rules_of, self.decide, wall_seconds)
 
     def admit(self, request: Request, target: Target | None) -> None:
         """Sets the request's user. Raises StatusError 401, 403."""
@@ -56,6 +58,10 @@ class Guard:
 
     def decide(self, wanted: Attributes) -> Decision:
         return self._rbac.decide(wanted) if self.enabled else Decision(True)
+
+    def rules_of(self, user: Identity, namespace: str) -> list[Rule]:
+        """Everything that the user may do in a namespace."""
+        return self._rbac.rules_of(user, namespace) if self.enabled else administrator_rules()
 
     def _recognise(self, request: Request) -> None:
         """A token of ours names its user even where nobody asks for one; any other is the administrator's."""

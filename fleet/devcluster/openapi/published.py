@@ -14,6 +14,19 @@ _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _GROUP_VERSION_KIND = "x-kubernetes-group-version-kind"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
+_CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_API_VERSION: Document = {
+    "description": "APIVersion defines the versioned schema of this representation of an object. Servers should "
+    "convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
+    f"{_CONVENTIONS}#resources",
+    "type": "string",
+}
+_KIND: Document = {
+    "description": "Kind is a string value representing the REST resource this object represents. Servers may infer "
+    "this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
+    f"{_CONVENTIONS}#types-kinds",
+    "type": "string",
+}
 _JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 
 
@@ -28,16 +41,27 @@ def published(kind: ResourceType) -> dict[str, Document]:
     name, raw = published_name(kind), dict(kind.structure.schema)
     schema: Document = _completed(raw) if raw else {"type": "object", _PRESERVE: True}
     schema["type"] = "object"
-    text = {"type": "string"}
-    own = {"apiVersion": text, "kind": text, "metadata": _reference("ObjectMeta")}
+    metadata = {"description": f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"}
+    own = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata | _reference("ObjectMeta")}
     properties: Document = schema.get("properties", {})
     schema["properties"] = {**properties, **own}
     schema[_GROUP_VERSION_KIND] = [_group_version_kind(kind, kind.kind)]
-    items = {"type": "array", "items": {"$ref": PREFIX + name}}
+    items = {
+        "description": f"List of {kind.resource.plural}. More info: {_CONVENTIONS}",
+        "type": "array",
+        "items": {"$ref": PREFIX + name},
+    }
+    metadata = {"description": f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"}
     listing = {
+        "description": f"{kind.kind}List is a list of {kind.kind}",
         "type": "object",
         "required": ["items"],
-        "properties": {"apiVersion": text, "items": items, "kind": text, "metadata": _reference("ListMeta")},
+        "properties": {
+            "apiVersion": _API_VERSION,
+            "items": items,
+            "kind": _KIND,
+            "metadata": metadata | _reference("ListMeta"),
+        },
         _GROUP_VERSION_KIND: [_group_version_kind(kind, kind.list_kind or f"{kind.kind}List")],
     }
     return {name: schema, f"{name}List": listing}

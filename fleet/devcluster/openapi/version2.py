@@ -29,7 +29,8 @@ def definition(schema: Any) -> Any:
         return schema
     wrapped = schema.get("allOf")
     if wrapped and "$ref" in wrapped[0]:
-        rest = {name: value for name, value in schema.items() if name.startswith("x-kubernetes-patch")}
+        kept = ("description", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key")
+        rest = {name: schema[name] for name in kept if name in schema}
         return {**definition(wrapped[0]), **rest}
     if "$ref" in schema:
         return {"$ref": _DEFINITIONS + schema["$ref"].removeprefix(PREFIX)}
