@@ -112,10 +112,10 @@ class ApiServer:
         self._accounts: DefaultAccounts | None = beside._accounts if beside else None
         if beside is not None:
             return
+        for each in self.registry:  # before the first write, so that the history of every table begins at the start
+            self.storage.table(each)
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.writer.create(namespaces, "", {"metadata": {"name": name}})
-        for each in self.registry:
-            self.storage.table(each)
         if self.guard.enabled:
             for role in default_roles():
                 self.seed(Resource(RBAC_GROUP, "v1", f"{role['kind'].lower()}s"), role, manager=_SELF)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster import builtins, statuses
+from fleet.devcluster.builtins.podwarnings import TEMPLATES, pod_warnings
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.crdrules import definition_causes
 from fleet.devcluster.crds import complete_definition, definition_warnings, first_status, store_version
@@ -152,6 +153,8 @@ def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterato
             yield from kind.schema.forgiven(body, old)
     elif kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
         yield from definition_warnings(body, old)
+    elif kind.resource.plural in TEMPLATES:
+        yield from pod_warnings(kind.resource.plural, body, old)
 
 
 def _status_metadata(kind: ResourceType, metadata: Object, old: Object) -> Object:

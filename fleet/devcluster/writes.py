@@ -39,6 +39,7 @@ from fleet.devcluster.strategy import (
     patched_body,
     prepare_create,
     prepare_update,
+    warnings_of,
 )
 from shards.objects import Object
 
@@ -255,7 +256,9 @@ class Writer:
         name = metadata["name"]
         there = table.objects.get(object_key(metadata.get("namespace", ""), name))
         if there is not None:
-            raise statuses.already_exists(asked, name, dying=bool(there.meta.deletion_timestamp))
+            refusal = statuses.already_exists(asked, name, dying=bool(there.meta.deletion_timestamp))
+            refusal.warnings = tuple(warnings_of(kind, body, None))  # the object was valid, and remarked on
+            raise refusal
         if entries:
             metadata["managedFields"] = entries
         return Outcome(self._put(table, body, dry_run), created=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fleet.devcluster.answers import Answer
+from fleet.devcluster.builtins.podwarnings import TEMPLATES
 from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.deleteoptions import delete_options
 from fleet.devcluster.fields.wanted import read_wanted
@@ -134,9 +135,9 @@ class Writing:
         self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome, kind: ResourceType
     ) -> Answer:
         status = 201 if outcome.created else 200
-        definition = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource
+        remarked = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource or kind.resource.plural in TEMPLATES
         ruled = kind.schema is not None and kind.schema.has_rules
-        if definition or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
+        if remarked or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
             old = _replaced(table, outcome, dry_run=request.dry_run)
             request.warnings += warnings_of(kind, outcome.stored.decode(), old)
         if not request.dry_run:

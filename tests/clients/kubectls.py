@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,11 +55,36 @@ def debians(say: Say) -> Kubectl:
 
 def _download(target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        for command in (["apt-get", "download", DEBIAN_PACKAGE], ["sh", "-c", "dpkg -x *.deb unpacked"]):
-            try:
-                subprocess.run(command, cwd=scratch, check=True, capture_output=True, text=True)
-            except FileNotFoundError:
-                raise BuildFailed("Debian's kubectl needs apt-get") from None
-            except subprocess.CalledProcessError as error:
-                raise BuildFailed(f"{' '.join(command)}: {error.stderr.strip()}") from None
+        try:
+            _run(scratch, "apt-get", "download", DEBIAN_PACKAGE)
+        except BuildFailed:
+            # A fresh machine has no lists of packages yet.
+            _run(scratch, "apt-get", "update")
+            _run(scratch, "apt-get", "download", DEBIAN_PACKAGE)
+        _run(scratch, "sh", "-c", "dpkg -x *.deb unpacked")
         shutil.move(Path(scratch) / "unpacked" / "usr" / "bin" / "kubectl", target)
+
+
+def _run(directory: str, *command: str) -> None:
+    """Raises BuildFailed."""
+    try:
+        subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise BuildFailed(f"Debian's kubectl needs {command[0]}") from None
+    except subprocess.CalledProcessError as error:
+        raise BuildFailed(f"{' '.join(command)}: {error.stderr.strip()}") from None
+
+
+def main() -> int:
+    """Gets both, where they are not there yet."""
+    try:
+        for get in (current, debians):
+            print(get(lambda line: print(line, file=sys.stderr, flush=True)).binary)
+    except BuildFailed as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
