@@ -227,7 +227,7 @@ async def versions_of_single_objects(stage: Stage) -> None:
 
 
 async def refused_versions(stage: Stage) -> None:
-    """Versions that are malformed, from the future, or long gone."""
+    """Versions that are malformed or from the future."""
     collection, named = stage.path(CONFIG_MAPS), {"fieldSelector": "metadata.name=none"}
     for query in (
         {"resourceVersion": "900000000"},
@@ -249,8 +249,8 @@ async def refused_versions(stage: Stage) -> None:
         {"resourceVersionMatch": "Nonsense", "fieldSelector": "none=x"},
     ):
         await stage.ask("GET", collection, query={"labelSelector": "none"} | query)
-    for query in ({"resourceVersion": "1", "resourceVersionMatch": "Exact"}, {"resourceVersion": "nonsense"}):
-        await stage.ask("GET", collection, query=named | query)
+    # Whether version 1 is gone depends on the age of the real server: tests/contract/test_compaction.py.
+    await stage.ask("GET", collection, query=named | {"resourceVersion": "nonsense"})
 
 
 def unpacked(token: str) -> Document:

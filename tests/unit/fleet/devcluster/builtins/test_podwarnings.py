@@ -64,7 +64,7 @@ def test_what_comes_to_nothing() -> None:
 
 
 def test_an_update_is_remarked_on_with_a_new_generation_only() -> None:
-    spec = {"imagePullSecrets": [{}]}
+    spec: dict[str, Any] = {"imagePullSecrets": [{}]}
     old = deployment(spec)
     assert list(pod_warnings("deployments", deployment(spec), old)) == []
     assert len(list(pod_warnings("deployments", deployment(spec, generation=2), old))) == 1
