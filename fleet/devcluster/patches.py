@@ -90,7 +90,7 @@ class _Read:
         validation = self.validation
         found: list[str] = []
         try:
-            result = checked_body(self.kind, body, validation="Warn", warnings=found)
+            result = checked_body(self.kind, body, validation="Warn", warnings=found, old=self.old)
         except statuses.StatusError as error:
             if self.kind.custom:
                 raise

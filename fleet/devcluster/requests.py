@@ -36,24 +36,29 @@ class Target(NamedTuple):
     name: str = ""
     subresource: str = ""
 
-    @classmethod
-    def parse(cls, path: str) -> Target | None:
+    @staticmethod
+    def parse(path: str) -> Target | None:
         """None where the path is none of an object or a collection."""
-        parts = path.strip("/").split("/")
-        if parts[0] == "api" and len(parts) > 2:
-            group, version, rest = "", parts[1], parts[2:]
-        elif parts[0] == "apis" and len(parts) > 3:
-            group, version, rest = parts[1], parts[2], parts[3:]
-        else:
-            return None
-        namespace = ""
-        within = rest[0] == "namespaces" and len(rest) > 2
-        if within and not (group == "" and len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES):
-            namespace, rest = rest[1], rest[2:]
-        if len(rest) > 3:
-            return None
-        plural, name, subresource = (*rest, "", "")[:3]
-        return cls(_resource(group, version, plural), namespace, name, subresource)
+        return _target(path)
+
+
+@lru_cache(maxsize=4096)
+def _target(path: str) -> Target | None:
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = ""
+    within = rest[0] == "namespaces" and len(rest) > 2
+    if within and not (group == "" and len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        return None
+    plural, name, subresource = (*rest, "", "")[:3]
+    return Target(_resource(group, version, plural), namespace, name, subresource)
 
 
 @lru_cache(maxsize=4096)
@@ -175,6 +180,7 @@ class Request:
         return kinds.get(self.method, "ListOptions")
 
 
+@lru_cache(maxsize=4096)
 def _manager_of(user_agent: str) -> str:
     name = user_agent.partition("/")[0]
     if len(name) < MANAGER_LIMIT and name.isascii() and name.isprintable():

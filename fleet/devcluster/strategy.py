@@ -46,10 +46,18 @@ def read_body(
 
 
 def checked_body(
-    kind: ResourceType, body: Any, *, validation: str = "Warn", warnings: list[str] | None = None
+    kind: ResourceType,
+    body: Any,
+    *,
+    validation: str = "Warn",
+    warnings: list[str] | None = None,
+    old: Object | None = None,
 ) -> Object:
-    """An object of this kind, with known fields only, of a body that is decoded. Raises StatusError 400, 422."""
-    read = bodies.typed(kind, identified(kind, body, b""), validation=validation, warnings=warnings)
+    """An object of this kind, with known fields only, of a body that is decoded. Raises StatusError 400, 422.
+
+    old: a valid object whose parts the body may share; see `bodies.typed`.
+    """
+    read = bodies.typed(kind, identified(kind, body, b""), validation=validation, warnings=warnings, old=old)
     read["metadata"] = normalised(read.get("metadata"))
     return read
 

@@ -65,17 +65,19 @@ def typed(
     warnings: list[str] | None = None,
     repeats: list[str] | None = None,
     repeated: bool = False,
+    old: Object | None = None,
 ) -> Object:
     """A body whose fields have been read as its type wants them; also for the result of a patch.
 
-    repeats: what is known of repeated fields already. repeated: the body holds Pairs. Raises StatusError.
+    repeats: what is known of repeated fields already. repeated: the body holds Pairs. old: a valid object of a built-in
+    kind; what the body has in common with it, the very same values, is not read again. Raises StatusError.
     """
     found = Findings(strict=list(repeats or ()))
     try:
         if kind.custom:
             _read_custom(kind, body, found, repeated=repeated)
         else:
-            body = type_of(kind).read(body, found)
+            body = _read_built_in(kind, body, found, old or {})
     except Refused as refused:
         raise unhandled(kind, str(refused)) from None
     if found.mismatch:
@@ -86,6 +88,17 @@ def typed(
         if warnings is not None:
             warnings.extend(found.strict)
     return body
+
+
+def _read_built_in(kind: ResourceType, body: Object, found: Findings, old: Object) -> Object:
+    """A patch of one field of a large object costs the reading of that field."""
+    shared = {name: value for name, value in body.items() if value is old.get(name, body)}
+    if not shared:
+        read: Object = type_of(kind).read(body, found)
+        return read
+    rest = type_of(kind).read({name: value for name, value in body.items() if name not in shared}, found)
+    both = shared | rest
+    return {name: both[name] for name in body if name in both}
 
 
 @cache
