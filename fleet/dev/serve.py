@@ -90,7 +90,8 @@ async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]
     server = ApiServer(settings, recorder=recorder)
     for file, body in documents:
         await _create(server, file, body, options.admin_token)
-    others = [ApiServer(settings, recorder=recorder, beside=server) for _ in range(options.front_ends - 1)]
+    numbers = range(2, options.front_ends + 1)
+    others = [ApiServer(settings, recorder=recorder, beside=server, name=f"dev-{each}") for each in numbers]
     doors: list[HttpDoor] = []
     try:
         for each in (server, *others):

@@ -62,11 +62,13 @@ class ApiServer:
         wall_seconds: Callable[[], float] = time.time,
         recorder: Recorder | None = None,
         beside: ApiServer | None = None,
+        name: str = "",
     ) -> None:
         """rng: for UIDs, generated names and the life of watches. wall_seconds: since 1970, for timestamps.
 
         beside: a server whose storage, resources and controllers this one shares, as a further front end with a cache,
         watches, faults and settings of its own.
+        name: by which the fault `stale_replica` of the other one sends requests here.
         """
         self.settings = settings or ServerSettings()
         self.rng = rng or random.Random()
@@ -111,6 +113,8 @@ class ApiServer:
         )
         self._accounts: DefaultAccounts | None = beside._accounts if beside else None
         if beside is not None:
+            if name:
+                beside.faults.routes[name] = self._answer
             return
         for each in self.registry:  # before the first write, so that the history of every table begins at the start
             self.storage.table(each)

@@ -27,6 +27,8 @@ _TEMPORARY = re.compile(r"/tmp/[\w./-]+")
 _LONG_TIME = re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
 _VERSION = re.compile(r"""(Resource Version: +|resourceVersion: ['"])\d+""")
 _FILE_TIME = re.compile(r"\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}")
+_REFLECTOR = re.compile(r"(?m)^.*reflector\.go:\d+\].*\n?")
+"""What client-go logs about a watch that ended soon: chance, on either server."""
 _VARIABLE = (
     (_ADDRESS, "<address>"),
     (_LOG_HEADER, ""),
@@ -136,6 +138,7 @@ class Shell:
                 continue
             if isinstance(decoded, dict) and "kind" in decoded:
                 return self.normalise(decoded)
+        text = _REFLECTOR.sub("", text)
         for pattern, word in _VARIABLE:
             text = pattern.sub(word, text)
         plain = _SPACES.sub(" ", _AGE.sub("<age>", self.normalise.text(text)))

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from fleet.devcluster.answers import EventStream
+from fleet.devcluster.faults.match import Match
+from fleet.devcluster.faults.words import StaleReplica
 from fleet.devcluster.server import ApiServer
 from shards.objects import Object
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
@@ -207,3 +209,21 @@ async def test_a_restore_takes_every_front_end_along(pair: Pair) -> None:
     assert storage.version == before.version
     assert await pair.make("c") == later
     assert await pair.names(resourceVersion="0") == ["a", "c"]
+
+
+async def test_a_client_is_moved_to_a_front_end_that_stands_still_and_back() -> None:
+    cluster = Cluster.make()
+    other = ApiServer(beside=cluster.server, name="b")
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("old"))
+    other.cache.freeze()
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("new"))
+
+    async def names() -> set[str]:
+        listed = await cluster.client.list(CONFIG_MAPS, "default", query=(("resourceVersion", "0"),))
+        return {item["metadata"]["name"] for item in listed["items"]}
+
+    stale = cluster.server.faults.inject(StaleReplica(replica="b", match=Match(verbs=("list",))))
+    assert await names() == {"old"}
+    cluster.server.faults.release(stale)
+    assert await names() == {"old", "new"}
+    other.close()
