@@ -66,7 +66,7 @@ async def write(server: ApiServer, method: str, path: str, body: bytes, content_
 
 
 def in_process() -> list[Row]:
-    """Half creates, half merge patches of small objects; the server alone, and with the recorder that `fleet dev` has."""
+    """Half creates, half merge patches of small objects; the server alone, and with the recorder of `fleet dev`."""
 
     async def run(server: ApiServer) -> float:
         bodies = [config_map(number, 200) for number in range(IN_PROCESS_WRITES // 2)]
