@@ -20,9 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from fleet.controllers import import_file
+from fleet.dev.documents import read_documents
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
 
@@ -77,12 +76,7 @@ def _made(make: Callable[[int], Object], i: int) -> Object:
 
 def read_crds(file: Path) -> list[Object]:
     """All definitions in a YAML file. Raises ConfigError."""
-    try:
-        documents = [document for document in yaml.safe_load_all(file.read_text(encoding="utf-8")) if document]
-    except OSError as error:
-        raise ConfigError("--crd", f"cannot read {file}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError("--crd", f"{file} is not valid YAML: {error}") from error
+    documents = [document for document in read_documents("--crd", file) if document]
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") != "CustomResourceDefinition":
             raise ConfigError("--crd", f"{file} holds something that is no CustomResourceDefinition")

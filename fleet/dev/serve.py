@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import yaml
 
-from fleet.dev.server import HOST, kubeconfig_text
+from fleet.dev.documents import read_documents
+from fleet.dev.options import NAMESPACE
+from fleet.dev.server import CONTEXT, HOST
 from fleet.devcluster.http import HttpDoor, serve
 from fleet.devcluster.journalfile import JournalFile
+from fleet.devcluster.kubeconfig import kubeconfig_text
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.resources import Registry
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import error_from
 from shards.errors import ApiError, ConfigError
-from shards.objects import Object, Resource
+from shards.objects import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,7 @@ def serve_alone(options: ServeOptions) -> int:
 
 def read_objects(file: Path) -> list[Object]:
     """The objects in a YAML file, in order. Raises ConfigError."""
-    try:
-        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ConfigError("--load", f"cannot read {file}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError("--load", f"{file} is not valid YAML: {error}") from error
-    found = [each for each in documents if each is not None]
+    found = read_documents("--load", file)
     for body in found:
         if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
             raise ConfigError("--load", f"{file} holds something without apiVersion and kind")
@@ -91,7 +86,7 @@ async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]
     for file, body in documents:
         await _create(server, file, body, options.admin_token)
     numbers = range(2, options.front_ends + 1)
-    others = [ApiServer(settings, recorder=recorder, beside=server, name=f"dev-{each}") for each in numbers]
+    others = [ApiServer(settings, recorder=recorder, beside=server, name=f"{CONTEXT}-{each}") for each in numbers]
     doors: list[HttpDoor] = []
     try:
         for each in (server, *others):
@@ -119,27 +114,23 @@ def _tls(options: ServeOptions) -> ssl.SSLContext | None:
 
 
 async def _create(server: ApiServer, file: Path, body: Object, token: str) -> None:
-    resource = _resource_of(server.registry, body)
+    kind = server.registry.of(body["apiVersion"], body["kind"])
     name = body.get("metadata", {}).get("name", "")
     what = f"{body['kind']} {name!r} of {file}"
-    if resource is None:
+    if kind is None:
         raise ConfigError("--load", f"{what}: nothing serves this kind; load its CustomResourceDefinition before it")
-    kind = server.registry.get(resource)
-    namespace = body.get("metadata", {}).get("namespace", "default") if kind and kind.namespaced else ""
+    namespace = body.get("metadata", {}).get("namespace", "default") if kind.namespaced else ""
     headers = {"user-agent": "fleet-serve", "content-type": "application/json", "authorization": f"Bearer {token}"}
-    answer = await server.handle("POST", resource.path(namespace), (), msgspec.json.encode(body), headers)
+    answer = await server.handle("POST", kind.resource.path(namespace), (), msgspec.json.encode(body), headers)
     if answer.status != 201:
         error: ApiError = error_from(answer.status, answer.body, None)
         raise ConfigError("--load", f"{what} is refused: {error}")
 
 
-def _resource_of(registry: Registry, body: Object) -> Resource | None:
-    wanted = body["apiVersion"], body["kind"]
-    return next((each.resource for each in registry if (each.resource.api_version, each.kind) == wanted), None)
-
-
 def _announce(urls: Sequence[str], options: ServeOptions) -> None:
-    text = kubeconfig_text(*urls, token=options.admin_token, authority=options.certificate)
+    text = kubeconfig_text(
+        *urls, name=CONTEXT, token=options.admin_token, authority=options.certificate, namespace=NAMESPACE
+    )
     how = ""
     if options.kubeconfig is None:
         sys.stdout.write(text)

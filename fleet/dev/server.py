@@ -7,13 +7,12 @@ import signal
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import yaml
-
 from fleet.dev.options import NAMESPACE
 from fleet.dev.process import Say
 from fleet.devcluster.http import serve
 from fleet.devcluster.journal import Level
 from fleet.devcluster.journalfile import JournalFile
+from fleet.devcluster.kubeconfig import kubeconfig_text
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from fleet.devcluster.server import ApiServer
@@ -22,6 +21,8 @@ from shards.errors import ConfigError
 from shards.objects import Object
 
 HOST = "127.0.0.1"
+CONTEXT = "dev"
+"""Name of the context in kubeconfigs; further front ends are numbered."""
 
 
 def run_server(
@@ -59,27 +60,5 @@ async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterab
     await door.close()
 
 
-def kubeconfig_text(*urls: str, token: str = "", authority: Path | None = None) -> str:
-    """A kubeconfig for these servers, which kubectl reads too: contexts `dev`, `dev-2`, `dev-3` ...
-
-    authority: PEM file of the certificate that clients trust, for https.
-    """
-    trust = {"certificate-authority": str(authority.resolve())} if authority else {}
-    names = ["dev", *(f"dev-{number}" for number in range(2, len(urls) + 1))]
-    user = {"token": token} if token else {}
-    contexts = [{"name": name, "context": {"cluster": name, "user": "dev", "namespace": NAMESPACE}} for name in names]
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "dev",
-        "clusters": [
-            {"name": name, "cluster": {"server": url, **trust}} for name, url in zip(names, urls, strict=True)
-        ],
-        "users": [{"name": "dev", "user": user}],
-        "contexts": contexts,
-    }
-    return yaml.safe_dump(config, sort_keys=False)
-
-
 def write_kubeconfig(file: Path, url: str) -> None:
-    file.write_text(kubeconfig_text(url), encoding="utf-8")
+    file.write_text(kubeconfig_text(url, name=CONTEXT, namespace=NAMESPACE), encoding="utf-8")

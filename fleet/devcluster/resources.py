@@ -156,6 +156,10 @@ class Registry:
         self._types: dict[Resource, ResourceType] = {each.resource: each for each in BUILT_IN}
         self.revision = 0
 
+    def of(self, api_version: str, kind: str) -> ResourceType | None:
+        """What serves objects that say to be of this kind."""
+        return next((each for each in self if (each.resource.api_version, each.kind) == (api_version, kind)), None)
+
     def get(self, resource: Resource) -> ResourceType | None:
         return self._types.get(resource)
 

@@ -178,14 +178,12 @@ def _cause_list(causes: Sequence[Cause]) -> list[dict[str, str]]:
 
 def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural: bool = False) -> StatusError:
     """422. by_plural: a missing resourceVersion names the plural where everything else names the kind."""
-    texts = [cause.text() for cause in causes]
-    together = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     group = kind.resource.group
     singular = f"{kind.kind}.{group}" if group else kind.kind
     what = kind.qualified if by_plural else singular
     details = _details(kind, name, by_kind=not by_plural)
-    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
-    return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {together}', details=details)
+    details["causes"] = _cause_list(causes)
+    return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {_together(causes)}', details=details)
 
 
 def wrong_kind(kind: ResourceType, given: str, name: str, causes: Sequence[Cause]) -> StatusError:
@@ -201,9 +199,7 @@ def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] =
     """403."""
     details = _details(kind, name)
     if causes:
-        details["causes"] = [
-            {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
-        ]
+        details["causes"] = _cause_list(causes)
     message = f'{kind.qualified} "{name}" is forbidden: {why}'
     return StatusError(403, "Forbidden", message, details=details)
 

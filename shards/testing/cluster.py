@@ -12,6 +12,7 @@ import yaml
 
 from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client
@@ -55,13 +56,14 @@ class EmbeddedCluster:
         """A connection of its own into the server."""
         return InProcessTransport(self.server, clock=loop_seconds)
 
-    def resource_of(self, body: Object) -> Resource:
+    def kind_of(self, body: Object) -> ResourceType:
         """What serves objects of this apiVersion and kind. Raises ConfigError."""
         api_version, kind = body.get("apiVersion", ""), body.get("kind", "")
-        for each in self.server.registry:
-            if (each.resource.api_version, each.kind) == (api_version, kind):
-                return each.resource
-        raise ConfigError("kind", f"nothing serves {kind!r} of {api_version!r}; install its CustomResourceDefinition")
+        found = self.server.registry.of(api_version, kind)
+        if found is None:
+            why = f"nothing serves {kind!r} of {api_version!r}; install its CustomResourceDefinition"
+            raise ConfigError("kind", why)
+        return found
 
     async def install(self, *definitions: Object | str | Path) -> None:
         """Creates what the files or objects say, in order: definitions, namespaces, anything. Raises ApiError."""
@@ -76,14 +78,16 @@ class EmbeddedCluster:
 
     async def create(self, body: Object) -> Object:
         """The created object. Without a namespace it goes into `default`. Raises ApiError."""
-        return await self.client.create(self.resource_of(body), self._namespace(body), body)
+        kind = self.kind_of(body)
+        return await self.client.create(kind.resource, _namespace(kind, body), body)
 
     async def apply(self, body: Object) -> Object:
         """Creates the object, or merges what is given into it. Raises ApiError."""
-        resource, namespace, name = self.resource_of(body), self._namespace(body), body["metadata"]["name"]
-        if await self.get(resource, name, namespace=namespace) is None:
+        kind, name = self.kind_of(body), body["metadata"]["name"]
+        namespace = _namespace(kind, body)
+        if await self.get(kind.resource, name, namespace=namespace) is None:
             return await self.create(body)
-        return await self.client.merge_patch(resource, namespace, name, body)
+        return await self.client.merge_patch(kind.resource, namespace, name, body)
 
     async def get(self, resource: Resource | str, name: str, *, namespace: str = "default") -> Object | None:
         """The object as it is now; None where there is none."""
@@ -130,12 +134,12 @@ class EmbeddedCluster:
         """Ends all watches."""
         self.server.close()
 
-    def _namespace(self, body: Object) -> str:
-        kind = self.server.registry.get(self.resource_of(body))
-        if kind is None or not kind.namespaced:
-            return ""
-        namespace: str = body.get("metadata", {}).get("namespace") or "default"
-        return namespace
+
+def _namespace(kind: ResourceType, body: Object) -> str:
+    if not kind.namespaced:
+        return ""
+    namespace: str = body.get("metadata", {}).get("namespace") or "default"
+    return namespace
 
 
 class RunningControllers:

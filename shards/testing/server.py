@@ -9,10 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import yaml
-
 from fleet.devcluster.http import HttpDoor, serve
 from fleet.devcluster.journal import Entry
+from fleet.devcluster.kubeconfig import kubeconfig_text
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -49,7 +48,8 @@ class EmbeddedServer:
     def __enter__(self) -> Self:
         self._thread.start()
         self._door = self.run(self._serve())
-        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self._door.url, self.settings.admin_token)))
+        text = kubeconfig_text(self._door.url, name="embedded", token=self.settings.admin_token)
+        self.kubeconfig.write_text(text)
         return self
 
     def __exit__(
@@ -74,15 +74,3 @@ class EmbeddedServer:
 
     async def _serve(self) -> HttpDoor:
         return await serve(ApiServer(self.settings, recorder=self.recorder))
-
-
-def _kubeconfig(url: str, token: str) -> dict[str, Any]:
-    context = {"cluster": "embedded", "user": "nobody", "namespace": "default"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "embedded", "cluster": {"server": url}}],
-        "users": [{"name": "nobody", "user": {"token": token} if token else {}}],
-        "contexts": [{"name": "embedded", "context": context}],
-        "current-context": "embedded",
-    }

@@ -6,7 +6,8 @@ import asyncio
 
 from fleet.config import CoordinationConfig
 from shards import Context, Controller, Request
-from tests.integration.small_fleet import WEBSITES, SmallFleet, loop_clock
+from shards.testing.virtual_time import loop_seconds
+from tests.integration.small_fleet import WEBSITES, SmallFleet
 
 MEMBERS = ("a", "b", "c", "d")
 SHARDS = 16
@@ -31,4 +32,4 @@ async def idle_fleet(seconds: float, fleet: SmallFleet | None = None) -> float:
     await asyncio.sleep(seconds)
     assert len(fleet.open_ranges()) == SHARDS
     await fleet.stop()
-    return loop_clock()
+    return loop_seconds()

@@ -38,6 +38,7 @@ from shards.objects import Object, Resource
 from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
+from shards.testing.virtual_time import loop_seconds
 from shards.useragent import UserAgent
 
 PRODUCT = "fleet/test"
@@ -47,16 +48,11 @@ CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
 CRD_FILE = Path(__file__).parents[2] / "docs" / "examples" / "websites-crd.yaml"
 
 
-def loop_clock() -> float:
-    """Virtual seconds."""
-    return asyncio.get_running_loop().time()
-
-
 async def eventually(condition: Callable[[], bool], *, within_seconds: float, what: str) -> None:
     """Looks at the condition every 10 virtual milliseconds. Fails with `what` when the time is over."""
-    deadline = loop_clock() + within_seconds
+    deadline = loop_seconds() + within_seconds
     while not condition():
-        assert loop_clock() < deadline, f"not within {within_seconds:g} s: {what}"
+        assert loop_seconds() < deadline, f"not within {within_seconds:g} s: {what}"
         await asyncio.sleep(0.01)
 
 
@@ -83,7 +79,7 @@ class SmallFleet:
         default_factory=lambda: ApiServer(
             ServerSettings(bookmark_seconds=5.0),
             rng=random.Random(1),
-            recorder=Recorder(clock=loop_clock),
+            recorder=Recorder(clock=loop_seconds),
             wall_seconds=lambda: 1.0e9,
         )
     )
@@ -100,7 +96,7 @@ class SmallFleet:
 
     @property
     def client(self) -> Client:
-        return Client(InProcessTransport(self.server, clock=loop_clock), user_agent="test")
+        return Client(InProcessTransport(self.server, clock=loop_seconds), user_agent="test")
 
     async def start(self, *members: str) -> None:
         """Install the CRD, start the coordinator and the members."""
@@ -118,7 +114,7 @@ class SmallFleet:
             lease_seconds=self.lease_seconds,
             renew_seconds=self.lease_seconds / 4,
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
-            clock=loop_clock,
+            clock=loop_seconds,
             rng=random.Random(2),
         )
         self._tasks[name] = asyncio.create_task(self.coordinator.run(), name=name)
@@ -128,10 +124,10 @@ class SmallFleet:
         count = self._counts[name] = self._counts.get(name, 0) + 1
         controller = self.make_controller(name)
         journal = self.journals.setdefault(name, KeptJournal(name))
-        journal.write(Note("begin", loop_clock()))
+        journal.write(Note("begin", loop_seconds()))
         runtime = WorkerRuntime(
-            transport=InProcessTransport(self.server, clock=loop_clock),
-            clock=loop_clock,
+            transport=InProcessTransport(self.server, clock=loop_seconds),
+            clock=loop_seconds,
             rng=random.Random(name),
             settings=self.settings,
             metrics=ShardMetrics(CollectorRegistry()),
@@ -163,7 +159,7 @@ class SmallFleet:
             Incarnation(f"supervisor-of-{name}", count),
             make_shard,
             reaped_predecessor=reaped,
-            clock=loop_clock,
+            clock=loop_seconds,
             rng=random.Random(name),
             die=self.deaths.append,
         )
@@ -174,11 +170,11 @@ class SmallFleet:
 
     def _coordination(self, user_agent: Callable[[], str]) -> KubernetesCoordination:
         return KubernetesCoordination(
-            InProcessTransport(self.server, clock=loop_clock),
+            InProcessTransport(self.server, clock=loop_seconds),
             fleet="web",
             namespace="default",
             user_agent=user_agent,
-            clock=loop_clock,
+            clock=loop_seconds,
             wall=lambda: 1.0e9,
             rng=random.Random(3),
         )

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 from urllib.parse import unquote
 
-import yaml
 from aiohttp import web
 
 from fleet.devcluster import statuses
@@ -15,6 +14,7 @@ from fleet.devcluster.control import PREFIX, Control
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.http import abort, answer_control, send
+from fleet.devcluster.kubeconfig import kubeconfig_text
 from fleet.devcluster.listener import BODY_LIMIT, Listener
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recorder import Recorder
@@ -60,17 +60,7 @@ class FaultProxy:
 
     def write_kubeconfig(self, file: Path, namespace: str = "default") -> None:
         """One that leads through the proxy."""
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "faults",
-            "clusters": [{"name": "faults", "cluster": {"server": self.url}}],
-            "users": [{"name": "faults", "user": {}}],
-            "contexts": [
-                {"name": "faults", "context": {"cluster": "faults", "user": "faults", "namespace": namespace}}
-            ],
-        }
-        file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        file.write_text(kubeconfig_text(self.url, name="faults", namespace=namespace), encoding="utf-8")
 
     async def close(self) -> None:
         """Heals everything, ends connections, and closes the upstream."""

@@ -14,38 +14,7 @@ _REFERENCE = ("kind", "name", "apiVersion")
 
 def metric_of_v2(metric: Metric) -> dict[str, Any]:
     """A flat metric of what is wanted."""
-    kind, part, about = _part(metric)
-    target, named = about.get("target") or {}, about.get("metric") or {}
-    value, average = target.get("value"), target.get("averageValue")
-    if part in ("resource", "containerResource"):
-        flat = {
-            "name": about.get("name", ""),
-            "targetAverageUtilization": target.get("averageUtilization"),
-            "targetAverageValue": average,
-            "container": about.get("container"),
-        }
-    elif part == "pods":
-        flat = {
-            "metricName": named.get("name", ""),
-            "targetAverageValue": average or "0",
-            "selector": named.get("selector"),
-        }
-    elif part == "object":
-        flat = {
-            "target": _reference(about.get("describedObject")),
-            "metricName": named.get("name", ""),
-            "targetValue": value or "0",
-            "selector": named.get("selector"),
-            "averageValue": average,
-        }
-    else:
-        flat = {
-            "metricName": named.get("name", ""),
-            "metricSelector": named.get("selector"),
-            "targetValue": value,
-            "targetAverageValue": average,
-        }
-    return {"type": kind, part: _given(flat)}
+    return _flat(metric, "target", measured=False)
 
 
 def metric_of_v1(flat: Metric) -> dict[str, Any]:
@@ -62,38 +31,7 @@ def metric_of_v1(flat: Metric) -> dict[str, Any]:
 
 def status_of_v2(metric: Metric) -> dict[str, Any]:
     """A flat metric of what was measured."""
-    kind, part, about = _part(metric)
-    current, named = about.get("current") or {}, about.get("metric") or {}
-    value, average = current.get("value"), current.get("averageValue")
-    if part in ("resource", "containerResource"):
-        flat = {
-            "name": about.get("name", ""),
-            "currentAverageUtilization": current.get("averageUtilization"),
-            "currentAverageValue": average or "0",
-            "container": about.get("container"),
-        }
-    elif part == "pods":
-        flat = {
-            "metricName": named.get("name", ""),
-            "currentAverageValue": average or "0",
-            "selector": named.get("selector"),
-        }
-    elif part == "object":
-        flat = {
-            "target": _reference(about.get("describedObject")),
-            "metricName": named.get("name", ""),
-            "currentValue": value or "0",
-            "selector": named.get("selector"),
-            "averageValue": average,
-        }
-    else:
-        flat = {
-            "metricName": named.get("name", ""),
-            "metricSelector": named.get("selector"),
-            "currentValue": value or "0",
-            "currentAverageValue": average,
-        }
-    return {"type": kind, part: _given(flat)}
+    return _flat(metric, "current", measured=True)
 
 
 def status_of_v1(flat: Metric) -> dict[str, Any]:
@@ -108,6 +46,42 @@ def status_of_v1(flat: Metric) -> dict[str, Any]:
         "averageUtilization": about.get("currentAverageUtilization"),
     }
     return {"type": kind, part: {**_subject(part, about), "current": _given(current)}}
+
+
+def _flat(metric: Metric, side: str, *, measured: bool) -> dict[str, Any]:
+    """side: the field of v2 with the figures, and how those of v1 begin. measured: figures that v1 cannot leave out."""
+    kind, part, about = _part(metric)
+    figures, named = about.get(side) or {}, about.get("metric") or {}
+    value, average = figures.get("value"), figures.get("averageValue")
+    if part in ("resource", "containerResource"):
+        flat = {
+            "name": about.get("name", ""),
+            f"{side}AverageUtilization": figures.get("averageUtilization"),
+            f"{side}AverageValue": (average or "0") if measured else average,
+            "container": about.get("container"),
+        }
+    elif part == "pods":
+        flat = {
+            "metricName": named.get("name", ""),
+            f"{side}AverageValue": average or "0",
+            "selector": named.get("selector"),
+        }
+    elif part == "object":
+        flat = {
+            "target": _reference(about.get("describedObject")),
+            "metricName": named.get("name", ""),
+            f"{side}Value": value or "0",
+            "selector": named.get("selector"),
+            "averageValue": average,
+        }
+    else:
+        flat = {
+            "metricName": named.get("name", ""),
+            "metricSelector": named.get("selector"),
+            f"{side}Value": (value or "0") if measured else value,
+            f"{side}AverageValue": average,
+        }
+    return {"type": kind, part: _given(flat)}
 
 
 def _part(metric: Metric) -> tuple[str, str, Metric]:

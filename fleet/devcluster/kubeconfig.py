@@ -1,0 +1,31 @@
+"""Kubeconfigs that lead to an embedded server or to a proxy: kubectl reads them too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+
+def kubeconfig_text(
+    *urls: str, name: str, token: str = "", authority: Path | None = None, namespace: str = "default"
+) -> str:
+    """A context for each URL: `name`, `name-2`, `name-3` ...; the first one is current.
+
+    authority: PEM file of the certificate that clients trust, for https.
+    """
+    trust = {"certificate-authority": str(authority.resolve())} if authority else {}
+    names = [name, *(f"{name}-{number}" for number in range(2, len(urls) + 1))]
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [
+            {"name": each, "cluster": {"server": url, **trust}} for each, url in zip(names, urls, strict=True)
+        ],
+        "users": [{"name": name, "user": {"token": token} if token else {}}],
+        "contexts": [
+            {"name": each, "context": {"cluster": each, "user": name, "namespace": namespace}} for each in names
+        ],
+    }
+    return yaml.safe_dump(config, sort_keys=False)
