@@ -151,7 +151,8 @@ def _replaced(table: Table, outcome: Outcome, *, dry_run: bool) -> Object | None
     if outcome.created:
         return None
     last = table.history[-1] if table.history and not dry_run else None
-    old = last.old if last is not None and last.new is outcome.stored else table.objects.get(outcome.stored.key)
+    committed = last is not None and (outcome.removed or last.new is outcome.stored)
+    old = last.old if last is not None and committed else table.objects.get(outcome.stored.key)
     return None if old is None else old.decode()
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet.devcluster.builtins.podwarnings import pod_warnings
+from shards.client import JSON
+from tests.unit.fleet.devcluster.cluster import Cluster
 
 
 def deployment(spec: dict[str, Any], generation: int = 1) -> dict[str, Any]:
@@ -71,3 +74,22 @@ def test_an_update_is_remarked_on_with_a_new_generation_only() -> None:
     pod = {"metadata": {}, "spec": spec}
     assert len(list(pod_warnings("pods", pod, None))) == 1
     assert list(pod_warnings("pods", pod, pod)) == []
+
+
+async def test_the_write_that_lets_an_object_go_is_no_creation() -> None:
+    cluster = Cluster.make()
+    containers = [{"name": name, "image": "a", "ports": [{"containerPort": 80}]} for name in ("a", "b")]
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    metadata = {"name": "a", "finalizers": ["example.com/a"]}
+    body = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata, "spec": spec}
+    made = await cluster.server.handle("POST", path, (), msgspec.json.encode(body), {"content-type": JSON})
+    assert len(made.warnings) == 1
+    await cluster.server.handle("DELETE", f"{path}/a")
+
+    headers = {"content-type": "application/merge-patch+json"}
+    gone = await cluster.server.handle("PATCH", f"{path}/a", (), b'{"metadata":{"finalizers":null}}', headers)
+
+    assert (gone.status, list(gone.warnings)) == (200, [])
+    assert (await cluster.server.handle("GET", f"{path}/a")).status == 404
