@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from fleet.linefile import LineFile
 from fleet.owned_shard import OwnedShard
 from fleet.worker import Worker
 from shards.clock import Clock, boot_seconds
@@ -25,28 +26,37 @@ _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
 class FileJournal:
     """Appends to `<directory>/<member>-<count>.jsonl`, one write a line: a process that is killed loses nothing.
 
-    A journal that cannot be written ends itself: what is observed must not stop what observes.
+    Lines that cannot be written are counted, and told of in their place or at the end: what is observed must not stop
+    what observes.
     """
+
+    on = True
 
     def __init__(self, directory: Path, member: str, count: int, *, clock: Clock = boot_seconds) -> None:
         """count: of this incarnation, so that every process has a file of its own. The file stays open as long as the
         process lives. Raises OSError."""
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / f"{member}-{count}.jsonl"
-        self.on = True
         self._member = member
+        self._clock = clock
         self._encoder = msgspec.json.Encoder()
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._file = LineFile(self.path, self._marker, anew=False)
         self.write(Note("begin", clock(), cause=f"{member}/{count}", figures={"wall": time.time()}))
 
+    @property
+    def lost(self) -> int:
+        """Lines that could not be written."""
+        return self._file.lost
+
     def write(self, note: Note) -> None:
-        if not self.on:
-            return
         note.member = self._member
-        try:
-            os.write(self._fd, self._encoder.encode(note) + b"\n")
-        except OSError:
-            self.on = False
+        line = self._encoder.encode(note) + b"\n"
+        if self._file.open_losses:
+            line = self._marker(self._file.open_losses) + b"\n" + line
+        self._file.write(line, 1)
+
+    def _marker(self, count: int) -> bytes:
+        return self._encoder.encode(Note("lost", round(self._clock(), 3), self._member, count=count))
 
 
 def open_journal(directory: Path | None, member: str, count: int) -> Journal:

@@ -12,7 +12,7 @@ from shards.store import Change, StoreReader
 class InformerNotes:
     """The lines of one view. Nothing is written, and next to nothing paid, while the journal is off."""
 
-    __slots__ = ("_by_list", "_clock", "_journal", "_noted", "_range", "_resource", "_whole")
+    __slots__ = ("_by_list", "_clock", "_journal", "_noted", "_range", "_resource", "_role", "_whole")
 
     def __init__(self, journal: Journal, source: Source, clock: Clock) -> None:
         self._journal = journal
@@ -21,6 +21,7 @@ class InformerNotes:
         self._clock = clock
         self._range = str(source.range)
         self._resource = str(source.resource)
+        self._role = source.role
         self._whole = "whole" if source.whole else ""
 
     def list_began(self, *, instead: bool) -> None:
@@ -69,7 +70,7 @@ class InformerNotes:
         self._write(note)
 
     def _line(self, what: str) -> Note:
-        return Note(what, self._clock(), range=self._range, resource=self._resource)
+        return Note(what, self._clock(), range=self._range, resource=self._resource, role=self._role)
 
     def _write(self, note: Note) -> None:
         self._journal.write(note)

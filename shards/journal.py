@@ -20,7 +20,9 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
       stopped            epoch: of the shard
     started              a reconcile. uid, key. views: version of each view. seconds: since it could have started
     ended                the same. outcome: as in the metric of reconciles. seconds: that it took
-    retry                a failure was counted. seconds: until the next try. count: failures in a row before this one
+    lost                 lines could not be written. count: how many
+    retry                a failure was counted. seconds: until the next try. count: failures in a row before this one.
+                         figures: base and longest delay of the queue, asked: what the server asked for, 0 for nothing
     parked               the gate held a key back. cause: why. views: where the views stand
     live                 a live read. outcome: found, absent, failed or over_budget; cause: its purpose
     list, listed,        one list of a view: begun; complete, at a version, with count objects; given up
@@ -29,6 +31,7 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
                          told of it: list or event. uid, key, version
     view                 what a view holds. objects: versions by UID. version: of the view. outcome: "whole" where its
                          range is all that filters it
+                         Lines of a view name its resource and range; role: what the objects are to their controllers
     pulse                every few seconds. figures: see `fleet.worker_journal`. outcome: "" or why it is not ready
     """
 
@@ -38,6 +41,7 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
     controller: str = ""
     range: str = ""
     resource: str = ""
+    role: str = ""
     key: str = ""
     uid: str = ""
     version: str = ""

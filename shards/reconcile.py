@@ -183,9 +183,14 @@ class Reconciler:
     def _back_off(self, key: Key, now: float, *, at_least_seconds: float = 0.0) -> float:
         failures = self._queue.failures(key)
         delay = self._queue.add_rate_limited(key, now, at_least_seconds=at_least_seconds)
-        if self._runtime.journal.on:
-            name, covered = self._controller.name, str(self._shard)
+        if self._runtime.journal.on and not self._closing():
+            name, covered, queue = self._controller.name, str(self._shard), self._runtime.settings.queue
             note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)
+            note.figures = {
+                "base": queue.base_delay_seconds,
+                "longest": queue.max_delay_seconds,
+                "asked": at_least_seconds,
+            }
             self._runtime.journal.write(note)
         return delay
 

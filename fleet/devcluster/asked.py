@@ -7,13 +7,17 @@ import hashlib
 import msgspec
 
 from fleet.devcluster.journal import READS, Level, Sent
-from fleet.devcluster.requests import Request
+from fleet.devcluster.requests import Request, Target
 
 FLEET = "fleet/"
 """How the User-Agent of a fleet begins: only a fleet's preconditions are judged, and finding them costs a decode."""
 
 _BODY_LIMIT = 64 * 1024
 """Bytes of a longer body are left out; its digest is kept."""
+
+
+_CONFIDENTIAL = {("", "secrets"), ("authentication.k8s.io", "tokenreviews")}
+"""Groups and plurals."""
 
 
 class _Metadata(msgspec.Struct, rename="camel", frozen=True):
@@ -41,10 +45,21 @@ def sent_of(verb: str, request: Request, level: Level) -> Sent | None:
         # A fleet's write without a body has no preconditions, and that is worth a line.
         return Sent() if conditional else None
     uid, version = preconditions(verb, request.body)
-    if not whole:
+    if not whole or confidential(Target.parse(request.path)):
         return Sent(uid=uid, version=version)
     body = request.body.decode(errors="replace") if len(request.body) <= _BODY_LIMIT else ""
     return Sent(uid=uid, version=version, digest=digest(request.body), body=body)
+
+
+def confidential(target: Target | None) -> bool:
+    """Whether bodies of such requests and answers hold what nobody else may read: Secrets, and tokens of accounts.
+
+    Not even a digest of them is kept: what is short can be guessed from it.
+    """
+    if target is None:
+        return False
+    resource = target.resource
+    return (resource.group, resource.plural) in _CONFIDENTIAL or target.subresource == "token"
 
 
 def _read(request: Request) -> Sent:
@@ -55,6 +70,7 @@ def _read(request: Request) -> Sent:
         match=query.get("resourceVersionMatch", ""),
         limit=int(limit) if limit.isdecimal() else 0,
         continues=bool(query.get("continue")),
+        watch=request.flag("watch"),
         labels=query.get("labelSelector", ""),
         fields=query.get("fieldSelector", ""),
         shards=query.get("shardSelector", ""),

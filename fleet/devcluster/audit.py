@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster.answers import Answer
+from fleet.devcluster.asked import confidential
 from fleet.devcluster.requests import Request, Target, name_in, verb_of
 from fleet.devcluster.serversettings import ServerSettings
 from shards.errors import ConfigError
@@ -33,7 +34,7 @@ class AuditLevel(Enum):
 class Audit:
     """Writes the lines, each whole and at once. rng: for the IDs of requests that bring none.
 
-    Bodies of reads are left out at every level, as a policy for a busy server would have it.
+    Bodies of reads, of Secrets and of tokens are left out at every level, as a sensible policy would have it.
     """
 
     _file: FileIO
@@ -63,7 +64,7 @@ class Audit:
             "requestReceivedTimestamp": _timestamp(received_seconds),
             "stageTimestamp": _timestamp(self._wall_seconds()),
         }
-        if verb not in _READS and self.level is not AuditLevel.METADATA:
+        if verb not in _READS and self.level is not AuditLevel.METADATA and not confidential(target):
             if _is_json(request.body):
                 event["requestObject"] = msgspec.Raw(request.body or b"")
             if self.level is AuditLevel.REQUEST_RESPONSE and _is_json(answer.body):

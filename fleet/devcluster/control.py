@@ -31,7 +31,7 @@ class Control:
     def __init__(self, recorder: Recorder | None, faults: Faults) -> None:
         self.recorder = recorder
         self.faults = faults
-        self._judge = Judge()
+        self._judge = Judge(with_notes=False)
         if recorder is not None:
             for entry in recorder.entries:
                 self._judge.hear(entry)

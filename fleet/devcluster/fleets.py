@@ -19,17 +19,22 @@ class Fleets:
     def __init__(self) -> None:
         self._fleets: dict[str, Ownership] = {}
 
-    def follow(self, entry: Entry) -> Iterator[str]:
-        """Takes in a successful write of a Lease; yields each overlap that begins with it."""
+    def follow(self, entry: Entry, *, by_hand: bool = False) -> Iterator[str]:
+        """Takes in a successful write of a Lease; yields each overlap that begins with it. by_hand: by no fleet."""
         obj = entry.decoded()
         label = (obj["metadata"].get("labels") or {}).get(FLEET_LABEL, "") if obj else ""
         if entry.removed:
             # What was removed is known by its name: the record of a delete need not hold the object.
             for each in self._fleets.values():
-                yield from each.follow(entry)
+                yield from each.follow(entry, by_hand=by_hand)
         elif label:
             fleet = f"{entry.namespace}/{label}"
-            yield from self._fleets.setdefault(fleet, Ownership(fleet)).follow(entry)
+            yield from self._fleets.setdefault(fleet, Ownership(fleet)).follow(entry, by_hand=by_hand)
+
+    def lost(self) -> None:
+        """The journal lost entries here."""
+        for each in self._fleets.values():
+            each.lost()
 
     def named(self, fleet: str) -> Ownership:
         """fleet: "namespace/name"."""

@@ -22,6 +22,9 @@ FAULT, FAULT_END, LOST, LATE, REFUSED, TRUNCATED, HIDDEN = (
 out after its sender gave up; answered in the server's place; cut a list or watch short; held back or dropped an event.
 """
 
+GAP = "gap"
+"""Verb of a line that stands for itself and all before it that are not there: they could not be written."""
+
 FAULTS = (FAULT, FAULT_END, LOST, LATE, REFUSED, TRUNCATED, HIDDEN)
 
 
@@ -42,7 +45,8 @@ class Sent(msgspec.Struct, gc=False, omit_defaults=True, frozen=True):
     """What a request asked for.
 
     uid, version: preconditions of a write, from the body's metadata or a delete's options. resource_version to
-    initial_events: options of a read; `continues`: it asked for a later page. digest, body: at level BODIES.
+    initial_events: options of a read; `continues`: it asked for a later page; `watch`: it is a watch. digest, body: at
+    level BODIES.
     """
 
     uid: str = ""
@@ -51,6 +55,7 @@ class Sent(msgspec.Struct, gc=False, omit_defaults=True, frozen=True):
     match: str = ""
     limit: int = 0
     continues: bool = False
+    watch: bool = False
     labels: str = ""
     fields: str = ""
     shards: str = ""
@@ -79,7 +84,7 @@ class Shown(msgspec.Struct, gc=False, omit_defaults=True, frozen=True):
 class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     """One request, one object of a request that removed several, one delivered event, or one act of an injector.
 
-    verb: get, list, watch, create, update, patch, delete, deletecollection; EVENT; one of FAULTS.
+    verb: get, list, watch, create, update, patch, delete, deletecollection; EVENT; GAP; one of FAULTS.
     resource: str(Resource).
     seq: position in commit order, from 1. time: seconds on the recorder's clock. status: HTTP status.
     uid, resource_version: of the object after the request; of the removed object where `removed`.

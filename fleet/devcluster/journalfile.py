@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-from io import FileIO
 from pathlib import Path
 
 import msgspec
 
-from fleet.devcluster.journal import Entry
+from fleet.devcluster.journal import GAP, Entry
 from fleet.devcluster.recorder import Recorder
+from fleet.linefile import LineFile
 from shards.errors import ConfigError
 
 _BLOCK_BYTES = 64 * 1024
 
 
 class JournalFile:
-    """Writes each entry of a recorder from now on as a JSON line, in blocks. Leads nowhere back: nothing is read."""
+    """Writes each entry of a recorder from now on as a JSON line, in blocks. Leads nowhere back: nothing is read.
+
+    A full disk costs lines and nothing else: the numbers of the entries tell which, or the marker at the end does.
+    """
 
     def __init__(self, recorder: Recorder, path: Path) -> None:
         """The file is emptied first; its directory is made. Raises ConfigError."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = FileIO(path, "w")
-        except OSError as error:
-            raise ConfigError("--journal", f"cannot write {path}: {error.strerror}") from error
         self._encoder = msgspec.json.Encoder()
         self._buffer = bytearray()
         self._recorder = recorder
+        self._last = Entry(0, 0.0, GAP, "")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = LineFile(path, self._marker, anew=True)
+        except OSError as error:
+            raise ConfigError("--journal", f"cannot write {path}: {error.strerror}") from error
         recorder.listeners.append(self._hear)
 
+    @property
+    def lost(self) -> int:
+        """Entries that could not be written."""
+        return self._file.lost
+
     def flush(self) -> None:
-        self._file.write(self._buffer)
-        self._buffer.clear()
+        if self._buffer:
+            self._file.write(bytes(self._buffer), self._buffer.count(b"\n"))
+            self._buffer.clear()
 
     def close(self) -> None:
         """Writes what is left; idempotent."""
-        if not self._file.closed:
+        if self._hear in self._recorder.listeners:
             self._recorder.listeners.remove(self._hear)
             self.flush()
             self._file.close()
@@ -43,5 +53,10 @@ class JournalFile:
     def _hear(self, entry: Entry) -> None:
         self._buffer += self._encoder.encode(entry)
         self._buffer += b"\n"
+        self._last = entry
         if len(self._buffer) >= _BLOCK_BYTES:
             self.flush()
+
+    def _marker(self, count: int) -> bytes:
+        """The number of the last entry says how many there would be."""
+        return self._encoder.encode(Entry(self._last.seq, round(self._last.time, 3), GAP, ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import merge
 
-from fleet.devcluster.journal import Entry
+from fleet.devcluster.journal import GAP, Entry
 from fleet.devcluster.judging.bounds import Bounds
 from fleet.devcluster.judging.court import Court
 from fleet.devcluster.judging.effects import SameAsReference, Summary
@@ -33,23 +33,29 @@ def judge(
     A *fleet write* is a write whose User-Agent begins with `fleet/`. Coordination objects are Leases and the map.
     Several fleets on one server are judged each by itself; the counts are sums over all of them.
 
+    Entries that a journal lost, known by their numbers, are never held against anybody: what they may explain is no
+    finding.
+
     children: objects created by fleet writes with a controller owner reference that exist at the end.
     child_posts: such creates, and creates by the fleet that were answered AlreadyExists where such an object exists.
-    duplicate_child_posts: per owner UID, resource, namespace and name: a successful create while an earlier one's
-        object still exists, and a create answered 409 while that object exists under the owner that the User-Agent
-        names (`u=`). A create after the object's deletion is none, nor is a 409 against somebody else's object.
+    duplicate_child_posts: per owner UID, resource, namespace and name: a create answered 409 while such an object
+        exists under the owner that the User-Agent names (`u=`). A create after the object's deletion is none, nor is a
+        409 against somebody else's object, or against what landed late (or what met it then). One that succeeds is
+        none: the server would not let it, so the one before is gone, though the journal does not say how.
     duplicate_status_writes: successful status writes by the fleet whose resulting status is byte for byte that of the
         status write before it on the same object (UID), where that one was the fleet's too.
     takeovers: claims of a shard Lease over a holder that had not released it; not a broken promise by itself.
     overlap_violations: (a) moments at which two live incarnations of one fleet begin to hold active ranges that
         overlap; live means that the member Lease is held at that epoch; ranges of different partition keys always
         overlap. (b) successful fleet writes to other than coordination objects whose author (`m=`, `e=`) is fenced, or
-        does not hold the active shard Lease that covers the key (`k=`, `u=`) when the write commits.
+        does not hold the active shard Lease that covers the key (`k=`, `u=`) when the write commits. What a fault
+        held on the wire, what a hand took from its holder and what the journal does not know is none.
     writes_after_release: those of (b) whose author had released that range itself.
     unattributed_writes: successful fleet writes to other than coordination objects without one of m, e, s, k and u.
     lease_writes_per_range: successful writes of its shard Lease. map_writes, member_lease_writes: likewise.
     timeline: every ownership per range, with claims and ends. gaps: times without a live owner.
-    invariants: see `fleet.devcluster.judging`. missing: entries that are not in the journal, by their numbers.
+    invariants: see `fleet.devcluster.judging`. missing: entries that are not in the journal, by their numbers, and
+        lines that workers could not write.
     """
     seat = Judge(bounds, reference)
     lines: Iterable[Entry | Note] = entries
@@ -76,8 +82,11 @@ def counts_of(entries: Iterable[Entry]) -> Summary:
 class Judge:
     """The same, line by line: `hear` in commit order, `note` in order of time, `verdict` at any time."""
 
-    def __init__(self, bounds: Bounds | None = None, reference: Summary | None = None) -> None:
-        self.court = Court(bounds, reference)
+    def __init__(
+        self, bounds: Bounds | None = None, reference: Summary | None = None, *, with_notes: bool = True
+    ) -> None:
+        """with_notes: False where none will come: what only they show is not prepared for then."""
+        self.court = Court(bounds, reference, with_notes=with_notes)
         self._once_only = self.court.once_only
         self._once_only.told = self._find
         self._counts = Verdict()
@@ -100,13 +109,20 @@ class Judge:
 
     def note(self, note: Note) -> None:
         """Takes in the next line of a worker's journal."""
+        if note.what == "lost":
+            self._counts.missing += note.count
         self.court.note(note)
 
     def hear(self, entry: Entry) -> None:
         """Takes in the next entry."""
         counts = self._counts
-        counts.entries += 1
-        counts.missing += max(0, entry.seq - self._heard - 1)
+        counts.entries += entry.verb != GAP
+        counts.missing += entry.verb == GAP
+        if entry.seq != self._heard + 1:
+            counts.missing += max(0, entry.seq - self._heard - 1)
+            self.court.gap(entry)
+        elif entry.verb == GAP:
+            self.court.gap(entry)
         self._heard = entry.seq
         agent = UserAgent.parse(entry.user_agent)
         act = self.court.hear(entry, agent)
@@ -123,6 +139,8 @@ class Judge:
     def _hear_author(self, entry: Entry, act: Act | None) -> None:
         if act is None:
             self._find("unattributed_writes", entry, f"{path_of(entry)} was written by {entry.user_agent!r}")
+            return
+        if act.late:
             return
         if not act.alive:
             self._find("overlap_violations", entry, f"{act.path} was written by {act.holder}, which is fenced")

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 
 from fleet.coordination import Holder, MemberRecord, ProtocolMismatch, ShardRecord, ShardStatus
 from fleet.devcluster.journal import Entry
+from fleet.devcluster.rangeindex import LeaseKey, RangeIndex
 from fleet.devcluster.verdict import Gap, OwnershipSpan
 from fleet.lease_records import member_record_from_lease, shard_record_from_lease
-from shards.keyrange import KeyRange, PartitionKey, key_hash
-
-LeaseKey = tuple[PartitionKey, KeyRange]
-
-_hash = lru_cache(maxsize=100_000)(key_hash)
-"""A key is written many times, and each time compared with every range."""
 
 
 class Ownership:
     """The members and shards as of the last entry, and how they came to be so.
 
+    A hand that takes a Lease from its holder does not make another owner: the holder cannot know yet. It counts as the
+    holder on, until the fleet itself writes that Lease again.
+
+    whole: the journal tells the fleet from its beginning, and lost nothing since: a Lease that it does not tell of is
+    not there. Where it is not, what cannot be known counts for the author of a write.
+
     Invariants: `_open` holds the span of each range that has a holder; `_gaps` the time since which one has no live
-    owner. A gap ends with the next claim by a live member.
+    owner. A gap ends with the next claim by a live member. `_index` finds each key of `shards` and of `_vanished`.
     """
 
     def __init__(self, fleet: str = "") -> None:
@@ -36,15 +36,24 @@ class Ownership:
         self.member_writes = 0
         self.lease_writes: Counter[str] = Counter()
         self.released: dict[Holder, set[LeaseKey]] = {}
+        self.whole = False
+        self._vanished: set[LeaseKey] = set()
+        """Ranges whose Lease was seen to be removed, and not to come back."""
+        self._index = RangeIndex()
+        self._taken_by_hand: dict[LeaseKey, Holder] = {}
+        self._fenced_by_hand: dict[str, int] = {}
+        """Epoch by member."""
+        self._known_members: set[str] = set()
         self._names: dict[tuple[str, str], LeaseKey | str] = {}
         self._open: dict[LeaseKey, OwnershipSpan] = {}
         self._gaps: dict[LeaseKey, tuple[str, float]] = {}
         self._overlapping: set[frozenset[tuple[LeaseKey, Holder]]] = set()
 
-    def follow(self, entry: Entry) -> Iterator[str]:
-        """Takes in a successful write of a Lease; yields each overlap that begins with it."""
+    def follow(self, entry: Entry, *, by_hand: bool = False) -> Iterator[str]:
+        """Takes in a successful write of a Lease; yields each overlap that begins with it. by_hand: by no fleet."""
+        changed: list[LeaseKey] = []
         if entry.removed:
-            self._removed(entry)
+            changed = self._removed(entry, by_hand=by_hand)
         else:
             obj = entry.decoded()
             if obj is None:
@@ -57,56 +66,107 @@ class Ownership:
             if shard is not None:
                 key = shard.partition_key, shard.range
                 self._names[where] = key
-                self._shard_written(entry, key, shard)
+                self._shard_written(entry, key, shard, by_hand=by_hand)
+                changed = [key]
             elif member is not None:
                 self._names[where] = member.name
-                self._member_written(entry, member)
-        yield from self._new_overlaps()
+                changed = self._member_written(entry, member, by_hand=by_hand)
+        for key in changed:
+            yield from self._new_overlaps(key)
+
+    def lost(self) -> None:
+        """The journal lost entries here: what the Leases say has to be seen anew. Spans go on."""
+        self.whole = False
+        for known in (
+            self.members,
+            self.shards,
+            self.released,
+            self._vanished,
+            self._index,
+            self._taken_by_hand,
+            self._fenced_by_hand,
+            self._gaps,
+            self._overlapping,
+        ):
+            known.clear()
 
     def alive(self, holder: Holder) -> bool:
         """Whether that incarnation holds its member Lease. Unknown members (a partial journal) count as alive."""
         record = self.members.get(holder.member)
-        return record is None or (record.epoch == holder.epoch and record.holder is not None)
+        if record is None or (record.epoch == holder.epoch and record.holder is not None):
+            return True
+        return self._fenced_by_hand.get(holder.member) == holder.epoch
 
     def named(self, namespace: str, name: str) -> LeaseKey | str | None:
         """The range, or the member, whose Lease has that name."""
         return self._names.get((namespace, name))
 
     def has_member(self, name: str) -> bool:
-        return name in self.members
+        """Whether one of that name was ever seen."""
+        return name in self._known_members
 
     def has_had_range(self, covered: str) -> bool:
         """covered: str(KeyRange)."""
         return covered in self.lease_writes
 
     def holds(self, holder: Holder, namespace: str, name: str, uid: str) -> bool:
-        """Whether that incarnation holds the active range into which the key falls."""
-        return any(
-            record.holder == holder and record.status is ShardStatus.ACTIVE
-            for _, record in self.covering(namespace, name, uid)
-        )
+        """Whether that incarnation holds the active range into which the key falls; True where nobody can know."""
+        if not self.knows(namespace, name, uid):
+            return True
+        for where in self.places(namespace, name, uid):
+            record = self.shards.get(where)
+            held = record is not None and record.holder == holder and record.status is ShardStatus.ACTIVE
+            if held or self._taken_by_hand.get(where) == holder:
+                return True
+        return False
+
+    def knows(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether the journal says who holds the key."""
+        if self.whole:
+            return True
+        for where in self.places(namespace, name, uid):
+            record = self.shards.get(where)
+            if where in self._vanished or (record is not None and record.status is ShardStatus.ACTIVE):
+                return True
+        return False
+
+    def places(self, namespace: str, name: str, uid: str) -> Iterator[LeaseKey]:
+        """The ranges into which the key falls, whatever became of their Leases."""
+        return self._index.places(namespace, name, uid)
+
+    def overlapping(self, where: LeaseKey) -> set[LeaseKey]:
+        """The ranges, this one too, that may have keys in common with it."""
+        return self._index.overlapping(where) | {where}
 
     def covering(self, namespace: str, name: str, uid: str) -> Iterator[tuple[LeaseKey, ShardRecord]]:
         """The shard records into whose ranges the key falls, under whatever partition key."""
-        for where, record in self.shards.items():
-            if _hash(where[0], namespace, name, uid) in where[1]:
-                yield where, record
+        for where in self.places(namespace, name, uid):
+            if where in self.shards:
+                yield where, self.shards[where]
 
     def has_released(self, holder: Holder, namespace: str, name: str, uid: str) -> bool:
         """Whether that incarnation released a range into which the key falls, and did not claim it again."""
-        released = self.released.get(holder, ())
-        return any(_hash(key, namespace, name, uid) in covered for key, covered in released)
+        released = self.released.get(holder, set())
+        return bool(released) and any(where in released for where in self.places(namespace, name, uid))
 
     def all_gaps(self) -> list[Gap]:
         """Closed ones, then those that last."""
         lasting = [Gap(str(key[1]), cause, began, None, self.fleet) for key, (cause, began) in self._gaps.items()]
         return [*self.gaps, *lasting]
 
-    def _shard_written(self, entry: Entry, key: LeaseKey, new: ShardRecord) -> None:
+    def _shard_written(self, entry: Entry, key: LeaseKey, new: ShardRecord, *, by_hand: bool) -> None:
+        self._index.add(key)
         old = self.shards.get(key)
         self.shards[key] = new
+        self._vanished.discard(key)
         self.lease_writes[str(key[1])] += 1
         before = old.holder if old else None
+        if not by_hand:
+            self._taken_by_hand.pop(key, None)
+        elif before is not None and new.holder != before:
+            self._taken_by_hand[key] = before
+        if old is None and self._goes_on(entry, key, new):
+            return
         if new.holder != before or (old and new.holder and new.epoch != old.epoch):
             if before is not None:
                 self._end(entry, key, _ending(new, before))
@@ -120,6 +180,16 @@ class Ownership:
             self._gaps[key] = ("release" if before else "activation", entry.time)
         if new.status is ShardStatus.RETIRED:
             self._gaps.pop(key, None)
+
+    def _goes_on(self, entry: Entry, key: LeaseKey, new: ShardRecord) -> bool:
+        """Whether a span that began before the journal lost entries lasts; one that does not ends here."""
+        span = self._open.get(key)
+        if span is None:
+            return False
+        if (span.holder, span.epoch) == (str(new.holder), new.epoch):
+            return True
+        self._end(entry, key, "lost")
+        return False
 
     def _claimed(self, entry: Entry, key: LeaseKey, new: ShardRecord, before: Holder | None) -> None:
         holder = new.holder
@@ -141,50 +211,76 @@ class Ownership:
             cause, began = self._gaps.pop(key)
             self.gaps.append(Gap(span.range, cause, began, entry.time, self.fleet))
 
-    def _member_written(self, entry: Entry, new: MemberRecord) -> None:
+    def _member_written(self, entry: Entry, new: MemberRecord, *, by_hand: bool) -> list[LeaseKey]:
+        """The ranges whose holder lives, or does not live, from here on."""
+        old = self.members.get(new.name)
         self.members[new.name] = new
+        self._known_members.add(new.name)
         self.member_writes += 1
+        if not by_hand:
+            self._fenced_by_hand.pop(new.name, None)
+        elif old is not None and old.holder is not None and (new.holder is None or new.epoch != old.epoch):
+            self._fenced_by_hand[new.name] = old.epoch
+        if old is not None and (old.epoch, old.holder is None) == (new.epoch, new.holder is None):
+            return []
+        changed = []
         for key, record in self.shards.items():
             holder = record.holder
-            if holder is not None and holder.member == new.name and not self.alive(holder):
-                self._gaps.setdefault(key, ("death", entry.time))
+            if holder is not None and holder.member == new.name:
+                changed.append(key)
+                if not self.alive(holder):
+                    self._gaps.setdefault(key, ("death", entry.time))
+        return changed
 
-    def _removed(self, entry: Entry) -> None:
+    def _removed(self, entry: Entry, *, by_hand: bool) -> list[LeaseKey]:
         known = self._names.pop((entry.namespace, entry.name), None)
         if isinstance(known, str):
             self.members.pop(known, None)
-        elif known is not None:
-            record = self.shards.pop(known, None)
-            if record is not None and record.holder is not None:
-                self._end(entry, known, "deletion")
-                self._gaps.setdefault(known, ("deletion", entry.time))
-            else:
-                self._gaps.pop(known, None)
+            return [key for key, record in self.shards.items() if record.holder and record.holder.member == known]
+        if known is None:
+            return []
+        record = self.shards.pop(known, None)
+        if record is None:
+            return []
+        self._vanished.add(known)
+        if record.holder is not None:
+            if by_hand:
+                self._taken_by_hand[known] = record.holder
+            self._end(entry, known, "deletion")
+            self._gaps.setdefault(known, ("deletion", entry.time))
+        else:
+            self._gaps.pop(known, None)
+        return [known]
 
     def _end(self, entry: Entry, key: LeaseKey, how: str) -> None:
         span = self._open.pop(key, None)
         if span is not None:
             span.ended_seq, span.ended_at, span.ended_by = entry.seq, entry.time, how
 
-    def _new_overlaps(self) -> Iterator[str]:
-        held = [
-            (key, record.holder)
-            for key, record in self.shards.items()
-            if record.holder is not None and record.status is ShardStatus.ACTIVE and self.alive(record.holder)
-        ]
-        held.sort(key=lambda each: each[0][1])
-        now: set[frozenset[tuple[LeaseKey, Holder]]] = set()
-        for index, one in enumerate(held):
-            for other in held[index + 1 :]:
-                same_key = one[0][0] == other[0][0]
-                if same_key and other[0][1].first > one[0][1].last and len({key for (key, _), _ in held}) == 1:
-                    break
-                if one[1] != other[1] and (not same_key or one[0][1].overlaps(other[0][1])):
-                    now.add(frozenset((one, other)))
+    def _new_overlaps(self, key: LeaseKey) -> Iterator[str]:
+        """Those of that range."""
+        now = set(self._overlaps_of(key))
         for pair in now - self._overlapping:
             shown = sorted(f"{holder} holds {covered} by {key}" for (key, covered), holder in pair)
             yield " while ".join(shown)
-        self._overlapping = now
+        over = {pair for pair in self._overlapping - now if any(where == key for where, _ in pair)}
+        self._overlapping = (self._overlapping - over) | now
+
+    def _overlaps_of(self, key: LeaseKey) -> Iterator[frozenset[tuple[LeaseKey, Holder]]]:
+        mine = self._held_by(key)
+        if mine is None:
+            return
+        for where in self._index.overlapping(key):
+            other = self._held_by(where)
+            if other is not None and other != mine:
+                yield frozenset(((key, mine), (where, other)))
+
+    def _held_by(self, key: LeaseKey) -> Holder | None:
+        """The living holder of an active range."""
+        record = self.shards.get(key)
+        if record is None or record.holder is None or record.status is not ShardStatus.ACTIVE:
+            return None
+        return record.holder if self.alive(record.holder) else None
 
 
 def _ending(new: ShardRecord, before: Holder) -> str:

@@ -18,8 +18,8 @@ class OwnershipSpan(msgspec.Struct):
     """One ownership of one range, from claim to end.
 
     holder: `<member>@<member epoch>`. Times are the journal's. ended_by: "release", "takeover" (claimed over),
-    "retire" (the holder vanished in another write), "deletion", or "" while it lasts. over: the holder that a takeover
-    replaced, else "". fleet: "namespace/name".
+    "retire" (the holder vanished in another write), "deletion", "lost" (in entries that the journal lost), or "" while
+    it lasts. over: the holder that a takeover replaced, else "". fleet: "namespace/name".
     """
 
     range: str

@@ -1,20 +1,19 @@
-"""I1, I3, I4, I5, I6, I13 and I23: what one write of a reconcile may do."""
+"""I1, I3, I4, I5, I6 and I13: what one write of a reconcile may do."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 
 from fleet.coordination import Holder
-from fleet.devcluster.journal import Entry, Sent
+from fleet.devcluster.journal import LOST, REFUSED, Entry
 from fleet.devcluster.judging.bounds import Bounds
-from fleet.devcluster.judging.invariant import NOTES, PRECONDITIONS, READS, Act, Invariant, LeaseWrite, path_of
-from fleet.devcluster.ownership import LeaseKey
-from shards.journal import Note
+from fleet.devcluster.judging.invariant import FAULTS, PRECONDITIONS, READS, Act, Invariant, LeaseWrite, path_of
+from fleet.devcluster.rangeindex import LeaseKey
 from shards.objects import at_least, newest
 from shards.useragent import UserAgent
 
-Author = tuple[str, Holder]
-"""(fleet, incarnation)."""
+Group = tuple[str, str]
+"""(member, resource of its primaries; "" where that is not known)."""
 
 
 class OneOwner(Invariant):
@@ -23,12 +22,16 @@ class OneOwner(Invariant):
 
     id = "I1"
     sentence = "At most one owner acts on a key at any instant."
-    what = "accepted writes of a fleet with shard Leases"
+    what = "accepted writes for keys whose owner is known"
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._claims: dict[tuple[str, LeaseKey, Holder], int] = {}
         self._acted: dict[tuple[str, str], tuple[int, Holder]] = {}
+
+    def hears_gap(self, entry: Entry) -> None:
+        self._claims.clear()
+        self._acted.clear()
 
     def hears_lease(self, write: LeaseWrite) -> None:
         shard = write.shard
@@ -36,8 +39,8 @@ class OneOwner(Invariant):
             self._claims[write.owned.fleet, write.key, shard.holder] = write.entry.seq
 
     def hears_act(self, act: Act) -> None:
-        if not act.entry.succeeded or not act.owned.shards:
-            return  # without shard Leases, somebody runs shards without a fleet
+        if not act.entry.succeeded or not act.knows or act.late:
+            return
         self.checks += 1
         if not act.alive:
             self.found(act.entry, f"{act.path} was written by {act.holder}, which is fenced")
@@ -70,7 +73,7 @@ class FreshView(Invariant):
         entry, agent = act.entry, act.agent
         place = agent.uid, entry.resource
         written = self._written.get(place, "")
-        if written and agent.cache and entry.resource in self._viewed:
+        if written and agent.cache and entry.resource in self._viewed and not act.late:
             self.checks += 1
             if not at_least(agent.cache, written):
                 what = f"{act.path} was written on a view at {agent.cache}; the key's last write made {written}"
@@ -100,15 +103,17 @@ class SameSnapshot(Invariant):
         entry, agent = act.entry, act.agent
         if agent.uid in (entry.uid, entry.owner_uid):
             self._viewed.add(entry.resource)
-        if entry.verb == "create":
+        sent = entry.sent
+        if entry.verb == "create" or sent is None:
             return
         self.checks += 1
-        sent = entry.sent or Sent()
         if entry.verb in ("update", "patch") and not sent.version:
             self.found(entry, f"{entry.verb} of {act.path} without a resourceVersion")
         elif entry.verb in ("delete", "deletecollection") and not sent.uid:
             self.found(entry, f"{entry.verb} of {act.path} without a UID")
-        elif sent.version and entry.resource in self._viewed and not at_least(agent.cache, sent.version):
+        elif (
+            sent.version and agent.cache and entry.resource in self._viewed and not at_least(agent.cache, sent.version)
+        ):
             self.found(entry, f"{act.path} was decided at {agent.cache} and sent with {sent.version}")
 
 
@@ -124,6 +129,10 @@ class LiveRead(Invariant):
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._reads: dict[tuple[str, str, str], Entry] = {}
+        self._lost_at = float("-inf")
+
+    def hears_gap(self, entry: Entry) -> None:
+        self._lost_at = entry.time
 
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:
         cached = entry.sent is not None and entry.sent.resource_version is not None
@@ -133,9 +142,10 @@ class LiveRead(Invariant):
     def hears_act(self, act: Act) -> None:
         entry, agent = act.entry, act.agent
         if entry.verb in ("delete", "deletecollection") and not entry.subresource:
-            wanted = entry.sent.uid if entry.sent is not None else entry.uid
+            wanted = entry.sent.uid if entry.sent is not None and entry.sent.uid else entry.uid
             read = self._read(entry, agent)
-            self._check(entry, read, f"{entry.verb} of {act.path}", read is not None and read.uid == wanted)
+            same = read is not None and (not wanted or read.uid == wanted)
+            self._check(entry, read, f"{entry.verb} of {act.path}", same, late=act.late)
 
     def hears_lease(self, write: LeaseWrite) -> None:
         new, old, agent = write.member, write.member_before, write.agent
@@ -149,49 +159,95 @@ class LiveRead(Invariant):
     def _read(self, entry: Entry, agent: UserAgent) -> Entry | None:
         return self._reads.get((agent.member, agent.epoch, path_of(entry)))
 
-    def _check(self, entry: Entry, read: Entry | None, act: str, same: bool) -> None:
+    def _check(self, entry: Entry, read: Entry | None, act: str, same: bool, *, late: bool = False) -> None:
+        bound = self.bounds.live_read_seconds
+        fresh = read is not None and (late or entry.time - read.time <= bound)
+        if not (fresh and same) and entry.time - self._lost_at <= bound:
+            return  # the read that counts may be among what the journal lost
         self.checks += 1
         if read is None:
             self.found(entry, f"{act} without a live read before it")
-        elif entry.time - read.time > self.bounds.live_read_seconds:
+        elif not fresh:
             self.found(entry, f"{act} {entry.time - read.time:.1f} s after its live read")
         elif not same:
             self.found(entry, f"{act} of another incarnation or version than was read live")
 
 
 class Breaker(Invariant):
-    """Per member: no more deletes within the window than the limit, and none while the last live reads failed."""
+    """Per member and kind of its primaries: no more deletes within the window than the limit, and none while the last
+    live reads failed, whether the server failed them or a fault kept their answers away."""
 
     id = "I6"
     sentence = "When live reads fail, or destructive intents exceed their limit, there are no destructive writes."
     what = "deletes"
-    also = (READS,)
+    also = (READS, FAULTS)
+
+    _ON_THE_WIRE = 0.5
+    """Seconds: a delete may have been sent before its sender knew of the failure."""
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
-        self._deletes: dict[str, deque[float]] = defaultdict(deque)
-        self._failed: dict[str, int] = defaultdict(int)
+        self._deletes: dict[Group, deque[float]] = defaultdict(deque)
+        self._failed: dict[Group, deque[float]] = defaultdict(deque)
+        """When reads failed since the last one that did not."""
+        self._forgiven: dict[str, tuple[Entry, deque[float]]] = {}
+        """The last read that succeeded, by User-Agent, with the failures that it ended: its answer may be lost."""
+        self._kinds: dict[str, str] = {}
+        """Of primaries, by UID: each kind has a controller, and with it a breaker, of its own."""
+
+    def hears_gap(self, entry: Entry) -> None:
+        self._failed.clear()
+        self._forgiven.clear()
 
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:
         if entry.verb != "get" or not agent.uid:
             return
-        trouble = entry.status >= 500 or entry.status in (401, 408, 429)
-        self._failed[agent.member] = self._failed[agent.member] + 1 if trouble else 0
+        if entry.uid == agent.uid:
+            self._kinds[agent.uid] = entry.resource
+        group = self._group(agent)
+        if entry.succeeded or entry.status == 404:
+            self._forgiven[entry.user_agent] = entry, self._failed.pop(group, deque())
+        elif _in_trouble(entry.status):
+            self._failed[group].append(entry.time)
+
+    def hears_fault(self, entry: Entry) -> None:
+        agent = UserAgent.parse(entry.user_agent)
+        if agent is None or not agent.uid or entry.sent is not None or agent.reason == "create":
+            return  # only writes say what must be there, and only creates have nothing to say
+        group = self._group(agent)
+        if entry.verb == REFUSED and (not entry.status or _in_trouble(entry.status)):
+            self._failed[group].append(entry.time)
+        elif entry.verb == LOST:
+            read, before = self._forgiven.pop(entry.user_agent, (None, deque[float]()))
+            if read is not None and path_of(read) == path_of(entry):
+                self._failed[group] = before
+            self._failed[group].append(entry.time)
 
     def hears_act(self, act: Act) -> None:
-        entry, member = act.entry, act.agent.member
-        if entry.verb not in ("delete", "deletecollection"):
+        entry, agent = act.entry, act.agent
+        if entry.uid == agent.uid:
+            self._kinds[agent.uid] = entry.resource
+        if entry.verb not in ("delete", "deletecollection") or act.late:
             return
         self.checks += 1
-        if self._failed[member] >= self.bounds.failed_reads:
-            self.found(entry, f"delete of {act.path} after {self._failed[member]} failed live reads in a row")
-        recent = self._deletes[member]
+        group = self._group(agent)
+        known = sum(1 for at in self._failed[group] if entry.time - at >= self._ON_THE_WIRE)
+        if known >= self.bounds.failed_reads:
+            self.found(entry, f"delete of {act.path} after {known} failed live reads in a row")
+        recent = self._deletes[group]
         recent.append(entry.time)
         while entry.time - recent[0] >= self.bounds.destructive_window_seconds:
             recent.popleft()
         if len(recent) > self.bounds.destructive_limit:
             seconds = self.bounds.destructive_window_seconds
-            self.found(entry, f"delete of {act.path} is the {len(recent)}th of {member} within {seconds:g} s")
+            self.found(entry, f"delete of {act.path} is the {len(recent)}th of {agent.member} within {seconds:g} s")
+
+    def _group(self, agent: UserAgent) -> Group:
+        return agent.member, self._kinds.get(agent.uid, "")
+
+
+def _in_trouble(status: int) -> bool:
+    return status >= 500 or status in (401, 408, 429)
 
 
 class RightIncarnation(Invariant):
@@ -202,12 +258,19 @@ class RightIncarnation(Invariant):
     what = "writes with a UID"
     also = (PRECONDITIONS,)
 
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._primaries: set[str] = set()
+
     def hears_act(self, act: Act) -> None:
         entry, agent = act.entry, act.agent
         if not entry.succeeded or entry.verb == "create" or not entry.uid:
             return
+        if entry.uid == agent.uid:
+            self._primaries.add(entry.resource)
         sent = entry.sent.uid if entry.sent is not None else ""
-        primary = agent.reason == "status" and f"{entry.namespace}/{entry.name}".lstrip("/") == agent.key
+        meant = agent.reason == "status" or entry.resource in self._primaries
+        primary = meant and f"{entry.namespace}/{entry.name}".lstrip("/") == agent.key
         if not sent and not primary:
             return
         self.checks += 1
@@ -215,50 +278,3 @@ class RightIncarnation(Invariant):
             self.found(entry, f"{act.path} was meant for {sent} and changed {entry.uid}")
         elif primary and agent.uid != entry.uid:
             self.found(entry, f"{act.path} of {entry.uid} was written for {agent.uid}")
-
-
-class Stopped(Invariant):
-    """No write of a reconcile is accepted, and in worker journals none begins, from who has released the range, left,
-    been fenced or drained."""
-
-    id = "I23"
-    sentence = "Stop means stop: nothing is written or started after a release, a drain or a lost lease."
-    what = "ends of an ownership, and writes and starts by who may have met one"
-    also = (NOTES,)
-
-    def __init__(self, bounds: Bounds) -> None:
-        super().__init__(bounds)
-        self._drained: set[tuple[str, str]] = set()
-        self._ended: set[Author] = set()
-
-    def hears_lease(self, write: LeaseWrite) -> None:
-        old, new = write.member_before, write.member
-        if old is not None and old.holder is not None and (new is None or new.epoch != old.epoch or new.holder is None):
-            self.checks += 1
-            self._ended.add((write.owned.fleet, Holder(old.name, old.epoch)))
-        before = write.shard_before
-        if before is not None and before.holder is not None and (write.shard is None or write.shard.holder is None):
-            self.checks += 1
-
-    def hears_act(self, act: Act) -> None:
-        if not act.entry.succeeded:
-            return
-        self.checks += 1
-        if (act.owned.fleet, act.holder) in self._ended:
-            self.found(act.entry, f"{act.path} was written by {act.holder} after its membership ended")
-        elif act.owned.has_released(act.holder, *act.key):
-            self.found(act.entry, f"{act.path} was written by {act.holder} after its release")
-
-    def hears_note(self, note: Note) -> None:
-        where = note.member, note.range
-        if note.what in ("drained", "stopped"):
-            self.checks += 1
-            self._drained.add(where)
-        elif note.what == "begin":
-            self._drained = {each for each in self._drained if each[0] != note.member}
-        elif note.what == "opened":
-            self._drained.discard(where)
-        elif note.what == "started":
-            self.checks += 1
-            if where in self._drained:
-                self.found(note.time, f"{note.member} started {note.key} in {note.range}, which it had drained")

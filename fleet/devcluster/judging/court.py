@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TypeVar
 
 import msgspec
 
 from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ProtocolMismatch, ShardMap, ShardRecord
 from fleet.devcluster.fleets import Fleets
-from fleet.devcluster.journal import EVENT, FAULTS, Entry
+from fleet.devcluster.journal import EVENT, FAULTS, GAP, LOST, Entry
 from fleet.devcluster.journal import READS as READ_VERBS
 from fleet.devcluster.judging.bounds import Bounds
 from fleet.devcluster.judging.effects import OnceOnly, SameAsReference, Summary
@@ -22,10 +23,12 @@ from fleet.devcluster.judging.invariant import (
     Invariant,
     LeaseWrite,
     MapWrite,
+    path_of,
 )
 from fleet.devcluster.judging.invariant import FAULTS as SOME_FAULTS
 from fleet.devcluster.judging.registry import INVARIANTS
-from fleet.devcluster.ownership import LeaseKey, Ownership
+from fleet.devcluster.ownership import Ownership
+from fleet.devcluster.rangeindex import LeaseKey
 from fleet.devcluster.verdict import Judgement
 from fleet.lease_records import (
     Lease,
@@ -42,9 +45,12 @@ from shards.useragent import UserAgent
 
 T = TypeVar("T", bound=Invariant)
 
+_LATE = "late_landing"
+"""The fault that carries a request out after its sender gave up."""
+
 _HEARINGS = (
-    "hears_act", "hears_change", "hears_fault", "hears_given", "hears_lease", "hears_map", "hears_note", "hears_read",
-    "hears_write",
+    "hears_act", "hears_change", "hears_fault", "hears_gap", "hears_given", "hears_lease", "hears_map", "hears_note",
+    "hears_read", "hears_write",
 )  # fmt: skip
 
 
@@ -55,7 +61,10 @@ class Court:
     date by the court; reads of it give the state after the entry that was heard last.
     """
 
-    def __init__(self, bounds: Bounds | None = None, reference: Summary | None = None) -> None:
+    def __init__(
+        self, bounds: Bounds | None = None, reference: Summary | None = None, *, with_notes: bool = True
+    ) -> None:
+        """with_notes: see `Judge`."""
         self.fleets = Fleets()
         self.invariants = [each(bounds or Bounds()) for each in INVARIANTS]
         self.evidence: set[str] = set()
@@ -65,8 +74,11 @@ class Court:
         self._maps: dict[str, ShardMap | None] = {}
         self._kinds: dict[tuple[str, str], tuple[str, Kind]] = {}
         """(fleet, kind) of each coordination object by (namespace, name): what was removed is known by its name."""
+        self._on_the_wire: Counter[tuple[str, str]] = Counter()
+        """Writes that a fault carries out later, by (User-Agent, path)."""
+        present = [each for each in self.invariants if with_notes or NOTES not in each.needs]
         self._listeners = {
-            name: [getattr(each, name) for each in self.invariants if name in vars(type(each))] for name in _HEARINGS
+            name: [getattr(each, name) for each in present if name in vars(type(each))] for name in _HEARINGS
         }
         if reference is not None:
             self.evidence.add(REFERENCE)
@@ -90,6 +102,12 @@ class Court:
         self.end = max(self.end, note.time)
         self._tell("hears_note", note)
 
+    def gap(self, entry: Entry) -> None:
+        """The journal lost what came right before this entry."""
+        self.fleets.lost()
+        self._maps.clear()
+        self._tell("hears_gap", entry)
+
     def hear(self, entry: Entry, agent: UserAgent | None) -> Act | None:
         """Takes in the next entry; the act that it is, if it is one. agent: of the entry, where a fleet sent it."""
         self.end = max(self.end, entry.time)
@@ -101,7 +119,11 @@ class Court:
             return None
         if entry.verb in FAULTS:
             self.evidence.add(SOME_FAULTS)
+            if entry.verb == LOST and _LATE in entry.note:
+                self._on_the_wire[entry.user_agent, path_of(entry)] += 1
             self._tell("hears_fault", entry)
+            return None
+        if entry.verb == GAP:
             return None
         if entry.verb == EVENT:
             self.evidence.add(DELIVERIES)
@@ -137,14 +159,22 @@ class Court:
         namespace, _, name = agent.key.rpartition("/")
         key = namespace, name, agent.uid
         owned = self.fleets.author_of(agent, holder, key)
-        return Act(entry, agent, holder, key, owned, owned.alive(holder), owned.holds(holder, *key))
+        knows, late = owned.knows(*key), bool(self._on_the_wire) and self._lands_late(entry)
+        return Act(entry, agent, holder, key, owned, owned.alive(holder), owned.holds(holder, *key), knows, late)
+
+    def _lands_late(self, entry: Entry) -> bool:
+        sent = entry.user_agent, path_of(entry)
+        if not self._on_the_wire[sent]:
+            return False
+        self._on_the_wire[sent] -= 1
+        return True
 
     # -- records of coordination -------------------------------------------------------------------------------------
 
     def _lease(self, entry: Entry, agent: UserAgent | None) -> None:
         owned = self._fleet_of(entry, entry.decoded())
         before = None if owned is None else self._records(entry, owned)
-        self.overlaps = list(self.fleets.follow(entry))
+        self.overlaps = list(self.fleets.follow(entry, by_hand=agent is None))
         if owned is None:
             owned = self._fleet_of(entry, entry.decoded())
         if owned is None:
@@ -185,6 +215,8 @@ class Court:
                 found = stored.map if stored is not None else None
             except ProtocolMismatch:
                 found = None
+        if entry.verb == "create" and agent is not None:
+            self.fleets.named(fleet).whole = True
         write = MapWrite(entry, agent, self.fleets.named(fleet), found, self._maps.get(fleet))
         self._maps[fleet] = found
         self._tell("hears_map", write)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
 from fleet.devcluster.journal import Entry
 from fleet.devcluster.judging.bounds import Bounds
-from fleet.devcluster.ownership import LeaseKey, Ownership
+from fleet.devcluster.ownership import Ownership
+from fleet.devcluster.rangeindex import LeaseKey
 from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED, Finding, Judgement
 from shards.journal import Note
 from shards.useragent import UserAgent
@@ -26,7 +28,9 @@ READS, PRECONDITIONS, DELIVERIES, NOTES, REFERENCE, FAULTS = (
 class Act:
     """A write of a reconcile, whatever became of it. key: namespace, name and UID of its primary.
 
-    alive, holds: whether the author's member Lease, and a shard Lease that covers the key, name it at that moment.
+    alive, holds: whether the author's member Lease, and a shard Lease that covers the key, name it at that moment; True
+    where the journal does not know. knows: whether it does. late: the request was on the wire for a while (a fault held
+    it there): what it was sent on is older than its line, and its sender may have lost its ownership since.
     """
 
     entry: Entry
@@ -36,6 +40,8 @@ class Act:
     owned: Ownership
     alive: bool
     holds: bool
+    knows: bool = True
+    late: bool = False
 
     @property
     def path(self) -> str:
@@ -98,6 +104,9 @@ class Invariant:
         self.broken = 0
         self.findings: list[Finding] = []
 
+    def hears_gap(self, entry: Entry) -> None:
+        """The journal lost what came right before this entry: nothing may be claimed that the loss could explain."""
+
     def hears_act(self, act: Act) -> None:
         """A write of a reconcile that says who made it."""
 
@@ -125,6 +134,14 @@ class Invariant:
         """What is broken as of the end, beyond what was found on the way; asked any number of times."""
         return []
 
+    def blindness(self) -> str:
+        """Why nothing can be said, whatever evidence there is; "" where something can."""
+        return ""
+
+    def suspected(self) -> Sequence[tuple[Entry | float, str]]:
+        """What is broken as of now though it may yet turn out not to be: (where, what)."""
+        return ()
+
     def checks_by(self, end: float) -> int:
         """The same for checks."""
         return self.checks
@@ -133,24 +150,32 @@ class Invariant:
         """A break, at an entry or at a time."""
         self.broken += 1
         if len(self.findings) < FINDINGS_KEPT:
-            seq, time = (at.seq, at.time) if isinstance(at, Entry) else (0, at)
-            self.findings.append(Finding(self.id, seq, time, what))
+            self.findings.append(self._finding(at, what))
+
+    def _finding(self, at: Entry | float, what: str) -> Finding:
+        seq, time = (at.seq, at.time) if isinstance(at, Entry) else (0, at)
+        return Finding(self.id, seq, time, what)
 
     def judgement(self, evidence: frozenset[str], end: float) -> Judgement:
         """evidence: what the journals hold beyond writes. end: time of the last line."""
         lacking = [each for each in self.needs if each not in evidence]
-        last = [Finding(self.id, 0, end, what) for what in self.pending(end)] if not lacking else []
+        last = [self._finding(at, what) for at, what in self.suspected()]
+        last += [Finding(self.id, 0, end, what) for what in self.pending(end)] if not lacking else []
         checks = self.checks_by(end)
         broken, findings = self.broken + len(last), [*self.findings, *last][:FINDINGS_KEPT]
-        if broken:
+        why = self._unjudged(lacking, checks)
+        if broken and not lacking and not self.blindness():
             outcome, why = BROKEN, ""
-        elif lacking:
-            outcome, why = NOT_JUDGED, f"the journals lack {' and '.join(lacking)}"
-        elif not checks:
-            outcome, why = NOT_JUDGED, f"no {self.what} in the journal"
+        elif why:
+            outcome, broken, findings = NOT_JUDGED, 0, []
         else:
-            outcome, why = HELD, ""
+            outcome = HELD
         return Judgement(self.id, self.sentence, outcome, checks, self.what, why, broken, findings)
+
+    def _unjudged(self, lacking: Sequence[str], checks: int) -> str:
+        if lacking:
+            return f"the journals lack {' and '.join(lacking)}"
+        return self.blindness() or ("" if checks else f"no {self.what} in the journal")
 
 
 def path_of(entry: Entry) -> str:

@@ -1,15 +1,15 @@
-"""I2, I7, I8, I22, I24 and I27: what the records of ownership may do."""
+"""I2, I8, I22 and I27: what the records of ownership may do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus
+from fleet.devcluster.journal import Entry
 from fleet.devcluster.judging.bounds import Bounds
 from fleet.devcluster.judging.invariant import Invariant, LeaseWrite, MapWrite
-from fleet.devcluster.judging.signs import Signs
-from fleet.devcluster.ownership import LeaseKey, Ownership
+from fleet.devcluster.ownership import Ownership
 from shards.keyrange import SPACE
 
 
@@ -24,20 +24,51 @@ class GrowingEpochs(Invariant):
         super().__init__(bounds)
         self._highest: dict[tuple[str, str], int] = {}
         self._holders: dict[tuple[str, str, int], str] = {}
+        self._maps: dict[str, ShardMap] = {}
+
+    def hears_gap(self, entry: Entry) -> None:
+        self._highest.clear()
+        self._holders.clear()
+        self._maps.clear()
 
     def hears_lease(self, write: LeaseWrite) -> None:
         fleet = write.owned.fleet
-        if write.shard is not None and write.key is not None:
+        if write.entry.removed:
+            self._removed(write)
+        elif write.coordinator is not None:
+            self._record(write, fleet, "coordinator", write.coordinator.epoch, write.coordinator.holder)
+        elif write.shard is not None and write.key is not None:
             holder = str(write.shard.holder) if write.shard.holder is not None else ""
             self._record(write, fleet, f"shard {write.key[0]} {write.key[1]}", write.shard.epoch, holder)
         elif write.member is not None:
             holder = str(write.member.holder) if write.member.holder is not None else ""
             self._record(write, fleet, f"member {write.member.name}", write.member.epoch, holder)
 
+    def _removed(self, write: LeaseWrite) -> None:
+        """A Lease that a hand removes takes its epochs with it."""
+        if write.agent is not None:
+            return
+        fleet, what = write.owned.fleet, ""
+        if write.key is not None:
+            what = f"shard {write.key[0]} {write.key[1]}"
+        elif write.member_before is not None:
+            what = f"member {write.member_before.name}"
+        self._highest.pop((fleet, what), None)
+        for known in [each for each in self._holders if each[:2] == (fleet, what)]:
+            del self._holders[known]
+
     def hears_map(self, write: MapWrite) -> None:
         if write.map is not None:
+            self._one_content(write, write.map)
             self._record(write, write.owned.fleet, "map", write.map.version, "")
             self._record(write, write.owned.fleet, "coordinator of the map", write.map.coordinator_epoch, "")
+
+    def _one_content(self, write: MapWrite, found: ShardMap) -> None:
+        """A version stands for one map."""
+        known = self._maps.get(write.owned.fleet)
+        if write.agent is not None and known is not None and known.version == found.version and known != found:
+            self.found(write.entry, f"map version {found.version} was written again, with another content")
+        self._maps[write.owned.fleet] = found
 
     def _record(self, write: LeaseWrite | MapWrite, fleet: str, what: str, epoch: int, holder: str) -> None:
         before, known = self._highest.get((fleet, what), 0), self._holders.get((fleet, what, epoch), "")
@@ -56,64 +87,27 @@ class GrowingEpochs(Invariant):
             self._holders[fleet, what, epoch] = holder
 
 
-class SoonOwned(Invariant):
-    """A range whose holder gives no more signs of life, is dead or has released it, is claimed within the bound, of
-    which only time counts in which some member and a coordinator were alive: one failure, not two."""
-
-    id = "I7"
-    sentence = "Every key is owned again within the bound after any single failure."
-    what = "ranges that lost their owner and were claimed again"
-
-    def __init__(self, bounds: Bounds) -> None:
-        super().__init__(bounds)
-        self._signs: dict[str, Signs] = {}
-        self._lost: dict[tuple[str, LeaseKey], float] = {}
-        self._told: set[tuple[str, LeaseKey]] = set()
-        self._owned: dict[str, Ownership] = {}
-
-    def hears_lease(self, write: LeaseWrite) -> None:
-        fleet = write.owned.fleet
-        self._owned[fleet] = write.owned
-        signs = self._signs.setdefault(fleet, Signs(self.bounds))
-        moved = signs.hear(write)
-        if write.claim and write.key is not None and self._lost.pop((fleet, write.key), None) is not None:
-            self.checks += 1
-            self._told.discard((fleet, write.key))
-        for where, what in self._late(write.owned, signs, write.entry.time) if moved else ():
-            self._told.add(where)
-            self.found(write.entry, what)
-
-    def pending(self, end: float) -> list[str]:
-        found = []
-        for fleet, owned in self._owned.items():
-            found += [what for _, what in self._late(owned, self._signs[fleet], end)]
-        return found
-
-    def _late(self, owned: Ownership, signs: Signs, now: float) -> Iterator[tuple[tuple[str, LeaseKey], str]]:
-        for key, record in owned.shards.items():
-            where = owned.fleet, key
-            if record.status is not ShardStatus.ACTIVE:
-                self._lost.pop(where, None)
-                continue
-            holder = record.holder
-            seen = signs.last_sign(holder.member) if holder is not None else None
-            silent = seen is not None and now - seen > signs.lease_seconds
-            if holder is not None and owned.alive(holder) and not silent:
-                self._lost.pop(where, None)
-                continue
-            since = self._lost.setdefault(where, seen if seen is not None and silent else now)
-            waited = signs.served(since, now)
-            if waited > signs.patience_seconds and where not in self._told:
-                yield where, f"range {key[1]} has had no living owner for {now - since:.1f} s"
-
-
 class WholeSpace(Invariant):
     """Every map that a fleet writes can be read and begins at hash 0, so that its ranges are the whole space; whatever
-    is active and held lies inside it, or is on its list of ranges that are retiring."""
+    is active and held lies inside it, or is on its list of ranges that are retiring; and who claims a range claims no
+    key that lies in another held one. Whether every range has an owner is I7's."""
 
     id = "I8"
     sentence = "No key is lost: the ranges of the map are the whole hash space, each key in exactly one."
-    what = "writes of the map"
+    what = "writes of the map and claims"
+
+    def hears_lease(self, write: LeaseWrite) -> None:
+        if write.agent is None or not write.claim or write.key is None:
+            return
+        self.checks += 1
+        owned = write.owned
+        for where in sorted(owned.overlapping(write.key) - {write.key}):
+            other = owned.shards.get(where)
+            held = other is not None and other.status is ShardStatus.ACTIVE and other.holder is not None
+            if held and other is not None and other.holder is not None and owned.alive(other.holder):
+                self.found(
+                    write.entry, f"keys of {write.key[1]} are claimed and lie in {where[1]} of {other.holder} too"
+                )
 
     def hears_map(self, write: MapWrite) -> None:
         if write.agent is None:
@@ -134,75 +128,57 @@ class WholeSpace(Invariant):
                 self.found(write.entry, f"{covered} is held by {record.holder} and unknown to map {found.version}")
 
 
+@dataclass(slots=True)
+class _Round:
+    """The maps of one fleet since its members changed last. targets: of the map before."""
+
+    targets: frozenset[str]
+    moved: int = 0
+
+
 class FewMoves(Invariant):
-    """Compares each map with the one before: ranges whose target was alive, and was not leaving, and is another now."""
+    """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
+    last: what one map may not move, several in a row may not either."""
 
     id = "I22"
     sentence = "A rebalance moves no more than the fair share of those who joined."
     what = "writes of the map after the first"
 
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._rounds: dict[str, _Round] = {}
+        self._stay: dict[str, frozenset[str]] = {}
+
+    def hears_gap(self, entry: Entry) -> None:
+        self._rounds.clear()
+
     def hears_map(self, write: MapWrite) -> None:
-        old, new = write.before, write.map
+        old, new, fleet = write.before, write.map, write.owned.fleet
         if old is None or new is None or old.boundaries != new.boundaries or write.agent is None:
+            self._rounds.pop(fleet, None)
             return
         self.checks += 1
         members = write.owned.members
-        stay = {name for name, each in members.items() if each.holder is not None and not each.leaving}
+        stay = frozenset(name for name, each in members.items() if each.holder is not None and not each.leaving)
+        if stay != self._stay.get(fleet):
+            self._rounds.pop(fleet, None)
+            self._stay[fleet] = stay
+        so_far = self._rounds.setdefault(fleet, _Round(frozenset(old.targets)))
         moved = sum(
             1 for before, after in zip(old.targets, new.targets, strict=True) if before in stay and before != after
         )
-        allowed = self._allowed(old, new, stay)
-        if moved > allowed:
-            self.found(write.entry, f"map {new.version} moves {moved} ranges of living members; {allowed} would do")
+        so_far.moved += moved
+        allowed = self._allowed(so_far.targets, new, stay)
+        if moved and so_far.moved > allowed:
+            moves = f"{so_far.moved} ranges of living members"
+            self.found(write.entry, f"map {new.version} moves {moves}; {allowed} would do")
 
-    def _allowed(self, old: ShardMap, new: ShardMap, stay: set[str]) -> int:
-        """The ideal share of the members that the new map names first, and a little."""
+    def _allowed(self, before: frozenset[str], new: ShardMap, stay: frozenset[str]) -> int:
+        """The ideal share of the members that the maps name first, and a little."""
         members = set(new.targets) - {""}
-        joined = len(members - set(old.targets))
+        joined = len(members - before)
         share = len(new.targets) / max(1, len(members | stay))
         return math.ceil(1.05 * share * max(1, joined)) + self.bounds.moves
-
-
-class Freed(Invariant):
-    """A member that gives no more signs of life is fenced, or rejoins, within the bound of coordinated time; the
-    coordinator's office likewise passes on, where anybody takes it."""
-
-    id = "I24"
-    sentence = "The lease of a process that is dead or hangs is freed within the bound."
-    what = "ends of memberships"
-
-    def __init__(self, bounds: Bounds) -> None:
-        super().__init__(bounds)
-        self._signs: dict[str, Signs] = {}
-        self._owned: dict[str, Ownership] = {}
-        self._told: set[tuple[str, Holder]] = set()
-
-    def hears_lease(self, write: LeaseWrite) -> None:
-        fleet = write.owned.fleet
-        self._owned[fleet] = write.owned
-        signs = self._signs.setdefault(fleet, Signs(self.bounds))
-        moved = signs.hear(write)
-        old, new = write.member_before, write.member
-        if old is not None and old.holder is not None and (new is None or new.epoch != old.epoch):
-            self.checks += 1
-        for where, what in self._hanging(write.owned, signs, write.entry.time) if moved else ():
-            self._told.add(where)
-            self.found(write.entry, what)
-
-    def pending(self, end: float) -> list[str]:
-        found = []
-        for fleet, owned in self._owned.items():
-            found += [what for _, what in self._hanging(owned, self._signs[fleet], end)]
-        return found
-
-    def _hanging(self, owned: Ownership, signs: Signs, now: float) -> Iterator[tuple[tuple[str, Holder], str]]:
-        for name, record in owned.members.items():
-            where = owned.fleet, Holder(name, record.epoch)
-            seen = signs.last_sign(name)
-            if record.holder is None or seen is None or where in self._told:
-                continue
-            if signs.served(seen, now) > signs.patience_seconds:
-                yield where, f"{name}@{record.epoch} is held though it has been silent for {now - seen:.1f} s"
 
 
 class Mutex(Invariant):
@@ -222,6 +198,8 @@ class Mutex(Invariant):
             if not self._free(old, new.holder, write.owned):
                 why = f"{old.holder or 'nobody, though it was not released'}"
                 self.found(write.entry, f"{new.holder} claimed {new.range}, held by {why}")
+            elif write.agent.member != new.holder.member:
+                self.found(write.entry, f"{write.agent.member} claimed {new.range} for {new.holder}")
             elif new.status is not ShardStatus.ACTIVE:
                 self.found(write.entry, f"{new.holder} claimed {new.range}, which is {new.status}")
         elif old.holder is not None and new.holder is None:

@@ -9,21 +9,19 @@ from fleet.devcluster.judging.acts import (
     OneOwner,
     RightIncarnation,
     SameSnapshot,
-    Stopped,
 )
-from fleet.devcluster.judging.effects import AtRest, OnceOnly, SameAsReference, WokenUp
+from fleet.devcluster.judging.caches import Alternating, CacheEqualsServer, KnownStaleness
+from fleet.devcluster.judging.deletions import WholeLists
+from fleet.devcluster.judging.effects import OnceOnly, SameAsReference
+from fleet.devcluster.judging.ends import Stopped
 from fleet.devcluster.judging.invariant import Invariant
-from fleet.devcluster.judging.locks import FewMoves, Freed, GrowingEpochs, Mutex, SoonOwned, WholeSpace
-from fleet.devcluster.judging.requests import BoundedLoad, NeverBack, WholeLists
-from fleet.devcluster.judging.workers import (
-    Alternating,
-    BackingOff,
-    CacheEqualsServer,
-    FlatResources,
-    HonestHealth,
-    KnownStaleness,
-    NoStarvation,
-)
+from fleet.devcluster.judging.lives import Freed, SoonOwned
+from fleet.devcluster.judging.locks import FewMoves, GrowingEpochs, Mutex, WholeSpace
+from fleet.devcluster.judging.queues import BackingOff, NoStarvation
+from fleet.devcluster.judging.requests import BoundedLoad
+from fleet.devcluster.judging.responses import AtRest, WokenUp
+from fleet.devcluster.judging.views import NeverBack
+from fleet.devcluster.judging.workers import FlatResources, HonestHealth
 
 INVARIANTS: tuple[type[Invariant], ...] = (
     OneOwner,

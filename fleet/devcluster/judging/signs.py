@@ -39,6 +39,15 @@ class Signs:
     def patience_seconds(self) -> float:
         return self._bounds.lost_leases * self.lease_seconds + self._bounds.lost_seconds
 
+    def silent(self, now: float) -> dict[str, float]:
+        """Members that have not been heard of for a lease, with their last sign."""
+        return {name: seen for name, seen in self._seen.items() if now - seen > self.lease_seconds}
+
+    def lost(self, now: float) -> None:
+        """The journal lost entries up to now: signs may be among them."""
+        self._seen = dict.fromkeys(self._seen, now)
+        self._renewed_at = None
+
     def last_sign(self, member: str) -> float | None:
         return self._seen.get(member)
 
@@ -47,7 +56,9 @@ class Signs:
         now = write.entry.time
         if write.member is not None:
             self.lease_seconds = max(self.lease_seconds, write.member.lease_seconds)
-            if write.agent is None or write.agent.member == write.member.name:
+            if write.member.holder is None:
+                self._seen.pop(write.member.name, None)
+            elif write.agent is None or write.agent.member == write.member.name:
                 self._seen[write.member.name] = now
         elif write.coordinator is not None and write.coordinator.holder:
             self._coordinator_seconds = write.coordinator.lease_seconds

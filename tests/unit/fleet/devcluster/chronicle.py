@@ -42,6 +42,8 @@ class Chronicle:
     names: Names = NAMES
     pause_seconds: float = 0.0
     """Added before the next entry."""
+    lost: int = 0
+    """Entries that the journal does not have; the numbers of those that come next are higher by as many."""
 
     @property
     def now(self) -> float:
@@ -56,7 +58,7 @@ class Chronicle:
         return Chronicle(self.entries, Names(fleet, "default"))
 
     def add(self, verb: str, resource: str, name: str, **fields: Any) -> Entry:
-        seq = len(self.entries) + 1
+        seq = len(self.entries) + 1 + self.lost
         now, self.pause_seconds = self.now + 1.0 + self.pause_seconds, 0.0
         status = fields.pop("status", 201 if verb == "create" else 200)
         entry = Entry(seq, now, verb, resource, namespace="default", name=name, status=status, **fields)
@@ -106,12 +108,13 @@ class Chronicle:
         self.add("update", str(CONFIG_MAPS), self.names.map, object=msgspec.json.encode(body).decode())
 
     def layout(self, version: int, targets: tuple[str, ...], boundaries: tuple[int, ...], **fields: Any) -> None:
-        """The coordinator writes a map that can be read. fields: of the ShardMap."""
+        """The coordinator writes a map that can be read. fields: of the ShardMap; verb; by: its author."""
+        verb, by = fields.pop("verb", "update"), fields.pop("by", "agent@1")
         made = ShardMap(
             version, fields.pop("epoch", 1), self.names.fleet, "x", PartitionKey.UID, boundaries, targets, **fields
         )
         body = configmap_from_map(self.names, made, replaces="")
-        self._written(str(CONFIG_MAPS), self.names.map, body, "agent@1")
+        self._written(str(CONFIG_MAPS), self.names.map, body, by, verb)
 
     def write(
         self,
@@ -152,12 +155,12 @@ class Chronicle:
     def _lease(self, name: str, body: dict[str, Any], by: str) -> None:
         self._written(str(LEASES), name, body, by)
 
-    def _written(self, resource: str, name: str, body: dict[str, Any], by: str) -> None:
+    def _written(self, resource: str, name: str, body: dict[str, Any], by: str, verb: str = "update") -> None:
         author = Holder.parse(by)
         agent = ""
         if author is not None:
             agent = str(UserAgent("fleet/0", author.member, str(author.epoch), reason="coordination"))
-        self.add("update", resource, name, user_agent=agent, object=msgspec.json.encode(body).decode())
+        self.add(verb, resource, name, user_agent=agent, object=msgspec.json.encode(body).decode())
 
 
 def two_members() -> Chronicle:

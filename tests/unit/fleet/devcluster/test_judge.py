@@ -97,7 +97,7 @@ def test_repairing_a_status_that_somebody_else_wrote_is_no_duplicate(story: Chro
 
 
 def test_a_claim_over_a_holder_that_had_not_released_is_a_takeover(story: Chronicle) -> None:
-    story.member("a", 2, held=False)
+    story.member("a", 2, held=False, by="agent@1")
     story.shard(LOWER, 3, "b@1")
     verdict = judge(story.entries)
     assert verdict.takeovers == 1
@@ -127,18 +127,18 @@ def test_ranges_of_different_partition_keys_always_overlap(story: Chronicle) -> 
 
 
 def test_a_fenced_holder_and_a_retired_range_overlap_with_nobody(story: Chronicle) -> None:
-    story.member("a", 2, held=False)
+    story.member("a", 2, held=False, by="agent@1")
     story.shard(UPPER, 3, status=ShardStatus.RETIRED)
     story.shard(WHOLE, 2, "c@1")
     assert judge(story.entries).overlap_violations == 0
 
 
 def test_a_member_that_comes_back_alive_into_an_overlap_is_noticed(story: Chronicle) -> None:
-    story.member("a", 2, held=False)
+    story.member("a", 2, held=False, by="agent@1")
     story.shard(LOWER, 3, "b@1")
     story.shard(WHOLE, 2, "a@2")
     assert judge(story.entries).overlap_violations == 0
-    story.member("a", 2)
+    story.member("a", 2, by="a@2")
     assert judge(story.entries).overlap_violations == 2
 
 
@@ -150,7 +150,7 @@ def test_a_write_by_another_than_the_holder_is_a_violation(story: Chronicle) -> 
 
 
 def test_a_write_by_a_fenced_incarnation_is_a_violation(story: Chronicle) -> None:
-    story.member("a", 2, held=False)
+    story.member("a", 2, held=False, by="agent@1")
     story.write("patch", LOW, "a@1")
     verdict = judge(story.entries)
     assert rules(verdict) == ["overlap_violations"]
@@ -158,7 +158,7 @@ def test_a_write_by_a_fenced_incarnation_is_a_violation(story: Chronicle) -> Non
 
 
 def test_a_write_by_an_earlier_incarnation_of_the_holder_is_a_violation(story: Chronicle) -> None:
-    story.member("a", 2)
+    story.member("a", 2, by="a@2")
     story.shard(LOWER, 3, "a@2")
     story.write("patch", LOW, "a@1")
     story.write("patch", LOW, "a@2")
@@ -166,7 +166,7 @@ def test_a_write_by_an_earlier_incarnation_of_the_holder_is_a_violation(story: C
 
 
 def test_a_write_after_the_authors_own_release_is_counted_as_such(story: Chronicle) -> None:
-    story.shard(LOWER, 2, released_by="a@1")
+    story.shard(LOWER, 2, released_by="a@1", by="a@1")
     story.write("patch", LOW, "a@1")
     verdict = judge(story.entries)
     assert (verdict.overlap_violations, verdict.writes_after_release) == (1, 1)
@@ -210,7 +210,7 @@ def test_an_unowned_range_is_timed_from_its_release_to_the_next_claim(story: Chr
 
 
 def test_an_unowned_range_is_timed_from_its_members_death(story: Chronicle) -> None:
-    story.member("a", 2)
+    story.member("a", 2, by="a@2")
     lasting = judge(story.entries).gaps[-1]
     assert (lasting, lasting.seconds) == (Gap(str(LOWER), "death", 7.0, None, "default/web"), None)
     story.shard(LOWER, 3, "a@2")
@@ -219,11 +219,76 @@ def test_an_unowned_range_is_timed_from_its_members_death(story: Chronicle) -> N
 
 def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle) -> None:
     name = NAMES.shard(LOWER, PartitionKey.UID)
-    story.add("delete", str(LEASES), name, removed=True)
+    story.add("delete", str(LEASES), name, removed=True, user_agent="fleet/0 m=agent e=1 r=coordination")
     story.write("patch", LOW, "a@1")
     verdict = judge(story.entries)
     assert verdict.timeline[str(LOWER)][0].ended_by == "deletion"
     assert verdict.overlap_violations == 1
+
+
+def test_a_hand_that_takes_a_lease_makes_no_other_owner(story: Chronicle) -> None:
+    """Its holder cannot know yet, and nobody else claims what was not released."""
+    story.add("delete", str(LEASES), NAMES.shard(LOWER, PartitionKey.UID), removed=True)
+    story.shard(UPPER, 2)
+    story.member("b", 2, held=False)
+    story.write("patch", LOW, "a@1")
+    story.write("patch", HIGH, "b@1")
+    assert judge(story.entries).clean
+    story.shard(LOWER, 3, "c@1", by="c@1")
+    story.write("patch", LOW, "a@1")
+    assert rules(judge(story.entries)) == ["overlap_violations"]
+
+
+class TestLostEntries:
+    """A journal that lost entries accuses nobody of what they may explain."""
+
+    def lose(self, story: Chronicle, count: int = 5) -> None:
+        """The entries that come next have numbers that are higher by so many."""
+        story.lost += count
+
+    def test_an_owner_whose_claim_was_lost_may_write(self, story: Chronicle) -> None:
+        story.shard(LOWER, 2, released_by="a@1", by="a@1")
+        self.lose(story)
+        story.write("patch", LOW, "b@1")
+        story.write("patch", LOW, "a@1")
+        verdict = judge(story.entries)
+        assert verdict.clean
+        assert (verdict.missing, verdict.partial) == (5, True)
+
+    def test_a_member_that_joined_anew_in_lost_entries_may_write(self, story: Chronicle) -> None:
+        story.member("a", 2, held=False, by="agent@1")
+        self.lose(story)
+        story.shard(LOWER, 3, "a@3", by="a@3")
+        story.write("patch", LOW, "a@3")
+        assert judge(story.entries).clean
+
+    def test_what_is_seen_after_the_loss_is_judged(self, story: Chronicle) -> None:
+        self.lose(story)
+        story.shard(LOWER, 4, "b@1", by="b@1")
+        story.write("patch", LOW, "a@1")
+        assert rules(judge(story.entries)) == ["overlap_violations"]
+
+    def test_ranges_that_were_never_seen_are_not_judged(self) -> None:
+        story = Chronicle()
+        story.member("a", 1)
+        story.shard(LOWER, 2, "a@1")
+        story.write("patch", HIGH, "b@1")
+        assert judge(story.entries).clean
+
+    def test_a_journal_that_tells_the_fleet_from_its_beginning_knows_what_is_not_there(self) -> None:
+        story = Chronicle()
+        story.layout(1, ("a", "b"), (0, UPPER.first), verb="create")
+        story.member("a", 1)
+        story.write("patch", HIGH, "b@1")
+        assert rules(judge(story.entries)) == ["overlap_violations"]
+
+    def test_spans_end_where_their_end_was_lost_and_go_on_where_it_was_not(self, story: Chronicle) -> None:
+        self.lose(story)
+        story.shard(LOWER, 2, "a@1", by="a@1")
+        story.shard(UPPER, 7, "a@1", by="a@1")
+        timeline = judge(story.entries).timeline
+        assert [(span.holder, span.ended_by) for span in timeline[str(LOWER)]] == [("a@1", "")]
+        assert [(span.holder, span.ended_by) for span in timeline[str(UPPER)]] == [("b@1", "lost"), ("a@1", "")]
 
 
 class TestSeveralFleets:
@@ -262,7 +327,7 @@ class TestSeveralFleets:
 
     def test_a_death_in_one_leaves_the_other_alone(self, story: Chronicle) -> None:
         self.another(story, "a", "b")
-        story.member("a", 2, held=False)
+        story.member("a", 2, held=False, by="agent@1")
         verdict = judge(story.entries)
         assert [(gap.fleet, gap.cause) for gap in verdict.gaps if gap.ended_at is None] == [("default/web", "death")]
 

@@ -7,7 +7,7 @@ import pytest
 from fleet.devcluster.journal import Sent
 from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
-from tests.unit.fleet.devcluster.judging.stories import Notebook, judged
+from tests.unit.fleet.devcluster.judging.stories import judged
 
 LOW, HIGH = uid_in(LOWER), uid_in(UPPER)
 
@@ -19,8 +19,8 @@ def story() -> Chronicle:
 
 def hand_over(story: Chronicle) -> None:
     """The lower half goes from a to b."""
-    story.shard(LOWER, 2, released_by="a@1")
-    story.shard(LOWER, 3, "b@1")
+    story.shard(LOWER, 2, released_by="a@1", by="a@1")
+    story.shard(LOWER, 3, "b@1", by="b@1")
 
 
 class TestOneOwner:
@@ -38,7 +38,7 @@ class TestOneOwner:
         assert "does not hold" in found.findings[0].what
 
     def test_a_write_by_a_fenced_member_is_found(self, story: Chronicle) -> None:
-        story.member("a", 2, held=False)
+        story.member("a", 2, held=False, by="agent@1")
         story.write("create", LOW, "a@1", name="one")
         assert "is fenced" in judged("I1", story).findings[0].what
 
@@ -200,36 +200,3 @@ class TestRightIncarnation:
     def test_a_delete_that_removes_another_object_than_it_named_is_found(self, story: Chronicle) -> None:
         story.write("delete", LOW, "a@1", uid="successor", sent=Sent(uid="c1", version="7"))
         assert "was meant for c1" in judged("I13", story).findings[0].what
-
-
-class TestStopped:
-    def test_who_stops_before_it_releases_holds(self, story: Chronicle) -> None:
-        story.write("create", LOW, "a@1", name="one")
-        hand_over(story)
-        found = judged("I23", story)
-        assert (found.outcome, found.checks) == (HELD, 2)
-
-    def test_a_write_after_the_release_is_found(self, story: Chronicle) -> None:
-        story.shard(LOWER, 2, released_by="a@1")
-        story.write("create", LOW, "a@1", name="one")
-        assert "after its release" in judged("I23", story).findings[0].what
-
-    def test_a_write_after_the_end_of_the_membership_is_found(self, story: Chronicle) -> None:
-        story.member("a", 2, held=False)
-        story.write("create", LOW, "a@1", name="one")
-        assert "after its membership ended" in judged("I23", story).findings[0].what
-
-    def test_a_reconcile_that_starts_after_the_drain_is_found(self, story: Chronicle) -> None:
-        book = Notebook()
-        book.write("opened")
-        book.write("started", key="default/site", uid=LOW)
-        book.write("drained")
-        assert judged("I23", story, book.notes).outcome == HELD
-        book.write("started", key="default/site", uid=LOW)
-        assert "which it had drained" in judged("I23", story, book.notes).findings[0].what
-
-    def test_a_range_that_is_opened_again_may_start_again(self, story: Chronicle) -> None:
-        book = Notebook()
-        for what in ("drained", "stopped", "opened", "started"):
-            book.write(what, key="default/site")
-        assert judged("I23", story, book.notes).outcome == HELD

@@ -1,0 +1,88 @@
+"""I9 and I10: each holds on a story that keeps it, and finds the break in one that does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED
+from shards.keyrange import SPACE
+from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
+from tests.unit.fleet.devcluster.judging.stories import Notebook, judged
+
+LOW, HIGH = uid_in(LOWER), uid_in(UPPER)
+SITES = "demo.shardfleet.dev/v1/websites"
+HALVES = (0, SPACE // 2)
+
+
+@pytest.fixture
+def story() -> Chronicle:
+    return two_members()
+
+
+@pytest.fixture
+def book() -> Notebook:
+    return Notebook()
+
+
+def change(story: Chronicle, version: str, uid: str = LOW) -> None:
+    story.add("update", SITES, "site", user_agent="kubectl/1", uid=uid, resource_version=version)
+
+
+class TestWokenUp:
+    def start(self, story: Chronicle, version: str, *, after_seconds: float = 1.0, uid: str = LOW) -> Notebook:
+        book = Notebook(now=story.now + after_seconds - 1.0)
+        book.write("started", resource=SITES, key="default/site", uid=uid, views={SITES: version})
+        return book
+
+    def test_a_change_that_a_reconcile_sees_in_time_holds(self, story: Chronicle) -> None:
+        change(story, "20")
+        found = judged("I9", story, self.start(story, "20").notes)
+        assert (found.outcome, found.checks) == (HELD, 1)
+
+    def test_a_change_that_is_seen_late_is_found(self, story: Chronicle) -> None:
+        change(story, "20")
+        assert judged("I9", story, self.start(story, "20", after_seconds=75.0).notes).outcome == BROKEN
+
+    def test_a_change_that_no_reconcile_sees_is_found(self, story: Chronicle) -> None:
+        change(story, "20", uid="other")
+        change(story, "21")
+        found = judged("I9", story, self.start(story, "21", after_seconds=75.0, uid="nobody").notes)
+        assert found.broken == 2
+
+    def test_a_reconcile_on_an_older_view_does_not_count(self, story: Chronicle) -> None:
+        change(story, "20")
+        book = self.start(story, "19")
+        book.now += 80
+        book.write("ended")
+        assert judged("I9", story, book.notes).outcome == BROKEN
+
+    def test_what_was_removed_need_not_be_seen(self, story: Chronicle) -> None:
+        change(story, "20")
+        story.add("delete", SITES, "site", user_agent="kubectl/1", uid=LOW, removed=True)
+        found = judged("I9", story, self.start(story, "10", after_seconds=60.0).notes)
+        assert found.outcome == NOT_JUDGED
+
+    def test_without_worker_journals_nothing_is_said(self, story: Chronicle) -> None:
+        change(story, "20")
+        assert judged("I9", story).why == "the journals lack worker journals"
+
+
+class TestAtRest:
+    def test_a_fleet_that_rests_holds(self, story: Chronicle) -> None:
+        change(story, "20")
+        story.write("patch", LOW, "a@1", subresource="status", uid=LOW, content="x")
+        story.wait(60)
+        story.member("a", 1)
+        found = judged("I10", story)
+        assert (found.outcome, found.checks) == (HELD, 1)
+
+    def test_a_fleet_that_writes_without_a_cause_is_found(self, story: Chronicle) -> None:
+        change(story, "20")
+        story.wait(60)
+        story.write("patch", LOW, "a@1", subresource="status", uid=LOW, content="x")
+        assert "61.0 s after the last change" in judged("I10", story).findings[0].what
+
+    def test_a_journal_without_a_quiet_time_says_nothing(self, story: Chronicle) -> None:
+        change(story, "20")
+        story.write("patch", LOW, "a@1", subresource="status", uid=LOW, content="x")
+        assert judged("I10", story).outcome == NOT_JUDGED
