@@ -10,6 +10,7 @@ import pytest
 from fleet.worker_journal import FileJournal, observed, open_journal, process_figures
 from shards.errors import ConfigError
 from shards.journal import NO_JOURNAL, KeptJournal, Note, decode_notes
+from tests.unit.fleet.disks import Disk
 from tests.unit.fleet.ownership import Fleet, running
 
 
@@ -26,12 +27,23 @@ def test_each_note_is_in_the_file_at_once_with_its_author(tmp_path: Path) -> Non
     assert (started.member, started.key) == ("web-0-1", "default/a")
 
 
-def test_a_journal_that_cannot_be_written_any_more_ends_itself(tmp_path: Path) -> None:
-    journal = FileJournal(tmp_path, "a", 1)
-    journal.path.unlink()
-    journal._fd = 1_000_000
-    journal.write(Note("started", 8.0))
-    assert not journal.on
+def test_a_full_disk_costs_lines_that_are_told_of_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = FileJournal(tmp_path, "a", 1, clock=lambda: 9.0)
+    disk = Disk(monkeypatch)
+    disk.limit = journal.path.stat().st_size
+    for _ in range(3):
+        journal.write(Note("started", 10.0, key="default/lost"))
+    assert journal.lost == 4, "the marker took the place of a line"
+    assert [(note.what, note.count) for note in read(journal.path)] == [("lost", 4)]
+    disk.limit = 1 << 20
+    journal.write(Note("started", 11.0, key="default/kept"))
+    assert [(note.what, note.count, note.key) for note in read(journal.path)] == [
+        ("lost", 4, ""),
+        ("started", 0, "default/kept"),
+    ]
+    assert len([each for each in caplog.records if "cannot be written" in each.message]) == 1
 
 
 def test_a_directory_that_cannot_be_written_is_refused_with_its_option(tmp_path: Path) -> None:

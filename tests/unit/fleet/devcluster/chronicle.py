@@ -97,9 +97,9 @@ class Chronicle:
         )
         self._lease(self.names.shard(covered, key), lease_from_shard(self.names, record, replaces="", times=TIMES), by)
 
-    def coordinator(self) -> None:
+    def coordinator(self, holder: str = "agent/1") -> None:
         """A renewal of the coordinator's office."""
-        record = CoordinatorRecord("agent/1", 1, 8.0)
+        record = CoordinatorRecord(holder, 1, 8.0)
         body = lease_from_coordinator(self.names, record, replaces="", times=TIMES)
         self._lease(self.names.coordinator, body, "agent@1")
 

@@ -6,9 +6,11 @@ import msgspec
 import pytest
 
 from fleet.coordination import ShardStatus
+from fleet.devcluster.journal import GAP, LOST
 from fleet.devcluster.judge import judge
 from fleet.devcluster.verdict import Gap, Verdict
 from fleet.object_names import LEASES
+from shards.journal import Note
 from shards.keyrange import WHOLE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in
 
@@ -54,11 +56,12 @@ def test_posting_a_living_child_again_is_a_duplicate(story: Chronicle) -> None:
     assert not verdict.clean
 
 
-def test_two_successful_creates_of_one_child_are_a_duplicate(story: Chronicle) -> None:
+def test_a_second_create_that_succeeds_shows_that_the_first_child_is_gone(story: Chronicle) -> None:
+    """The server has one object of a name; a proxy's journal need not tell of every deletion."""
     for uid in ("c1", "c2"):
         story.write("create", LOW, "a@1", name="child", uid=uid, owner_uid=LOW)
     verdict = judge(story.entries)
-    assert verdict.duplicate_child_posts == 1
+    assert verdict.duplicate_child_posts == 0
     assert verdict.children == 1
 
 
@@ -200,6 +203,16 @@ def test_writes_of_coordination_objects_need_no_author(story: Chronicle) -> None
     assert verdict.clean
 
 
+def test_what_a_fault_held_on_the_wire_was_sent_while_its_author_owned(story: Chronicle) -> None:
+    sent = story.write("patch", LOW, "a@1", status=0)
+    sent.verb, sent.note = LOST, '{"fault":"late_landing","seconds":5}'
+    story.shard(LOWER, 2, released_by="a@1", by="a@1")
+    story.write("patch", LOW, "a@1")
+    assert judge(story.entries).clean
+    story.write("patch", LOW, "a@1")
+    assert not judge(story.entries).clean
+
+
 def test_an_unowned_range_is_timed_from_its_release_to_the_next_claim(story: Chronicle) -> None:
     story.shard(LOWER, 2, released_by="a@1")
     story.map()
@@ -281,6 +294,19 @@ class TestLostEntries:
         story.member("a", 1)
         story.write("patch", HIGH, "b@1")
         assert rules(judge(story.entries)) == ["overlap_violations"]
+
+    def test_a_marker_stands_for_itself_and_what_is_missing_before_it(self, story: Chronicle) -> None:
+        story.add(GAP, "", "")
+        assert (judge(story.entries).entries, judge(story.entries).missing) == (6, 1)
+        self.lose(story, 3)
+        story.add(GAP, "", "")
+        story.write("patch", LOW, "b@1")
+        verdict = judge(story.entries)
+        assert (verdict.entries, verdict.missing, verdict.clean) == (7, 5, True)
+
+    def test_lines_that_a_worker_could_not_write_are_missing_too(self, story: Chronicle) -> None:
+        verdict = judge(story.entries, [Note("lost", 1.0, "a", count=4)])
+        assert (verdict.missing, verdict.partial) == (4, True)
 
     def test_spans_end_where_their_end_was_lost_and_go_on_where_it_was_not(self, story: Chronicle) -> None:
         self.lose(story)

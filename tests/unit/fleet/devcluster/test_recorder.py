@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fleet.devcluster.answers import Answer
+from fleet.devcluster.asked import digest
 from fleet.devcluster.journal import EVENT, REFUSED, Level, Sent, Shown, decode_lines, encode_lines
 from fleet.devcluster.journalfile import JournalFile
+from fleet.devcluster.judge import judge
 from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.report import read_journals
 from fleet.devcluster.requests import Request
 from fleet.devcluster.tap import TappedStream, exchange
 from shards.client import Client
 from shards.errors import AlreadyExists, ConfigError
+from shards.objects import Resource
 from tests.unit.fleet.devcluster.cluster import (
     CONFIG_MAPS,
     DEFINITIONS,
@@ -21,6 +27,9 @@ from tests.unit.fleet.devcluster.cluster import (
     definition,
     website,
 )
+from tests.unit.fleet.disks import Disk
+
+SECRETS, ACCOUNTS = Resource.parse("v1/secrets"), Resource.parse("v1/serviceaccounts")
 
 
 @pytest.fixture
@@ -190,3 +199,70 @@ def test_a_journal_that_cannot_be_written_is_refused_with_its_option(tmp_path: P
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="--journal: cannot write"):
         JournalFile(Recorder(), tmp_path / "file" / "server.jsonl")
+
+
+def test_a_full_disk_costs_a_journal_entries_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder, disk = Recorder(clock=lambda: 0.0), Disk(monkeypatch)
+    file = JournalFile(recorder, tmp_path / "server.jsonl")
+
+    def ask(count: int) -> None:
+        for _ in range(count):
+            recorder.record("get", CONFIG_MAPS, name="a", status=200, user_agent="x")
+        file.flush()
+
+    ask(10)
+    disk.limit = (tmp_path / "server.jsonl").stat().st_size
+    ask(5)
+    ask(5)
+    assert file.lost == 11
+    verdict = judge(*read_journals([tmp_path]))
+    assert (verdict.entries, verdict.missing, verdict.partial) == (9, 11, True)
+    disk.limit = 1 << 20
+    ask(3)
+    file.close()
+    verdict = judge(*read_journals([tmp_path]))
+    assert (verdict.entries, verdict.missing) == (12, 11)
+    assert len([each for each in caplog.records if "cannot be written" in each.message]) == 1
+
+
+async def test_no_journal_holds_what_secrets_and_tokens_hold() -> None:
+    cluster = Cluster.make(user_agent="fleet/0 m=a e=1 k=default/s u=u")
+    cluster.recorder.level = Level.BODIES
+    hidden = base64.b64encode(b"hunter2").decode()
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"data":{{"a":"{hidden}"}}}}'}
+    secret = {"kind": "Secret", "metadata": {"name": "s", "annotations": applied}, "data": {"a": hidden}}
+    made = await cluster.client.create(SECRETS, "default", secret)
+    await cluster.client.update(SECRETS, "default", "s", {**made, "stringData": {"b": "hunter2"}})
+    await cluster.client.merge_patch(SECRETS, "default", "s", {"stringData": {"c": "hunter2"}})
+    with pytest.raises(AlreadyExists):
+        await cluster.client.create(SECRETS, "default", {**secret, "stringData": {"d": "hunter2"}})
+    path = "/api/v1/namespaces/default/secrets"
+    body = msgspec.json.encode({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "t"}, **secret})
+    apply = {"content-type": "application/apply-patch+yaml"}
+    await cluster.server.handle("PATCH", f"{path}/t", [("fieldManager", "x")], body, apply)
+    await cluster.client.list(SECRETS, "default")
+    async with cluster.transport.stream(path, query=(("watch", "true"),), user_agent="x") as chunks:
+        assert hidden.encode() in await anext(chunks)
+    await cluster.client.create(ACCOUNTS, "default", {"kind": "ServiceAccount", "metadata": {"name": "robot"}})
+    token = "/api/v1/namespaces/default/serviceaccounts/robot/token"
+    asked = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {"audiences": ["hunter2"]}}
+    granted = await cluster.server.handle("POST", token, body=msgspec.json.encode(asked))
+    review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "spec": {"token": "hunter2"}}
+    await cluster.server.handle("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body=msgspec.json.encode(review))
+    cluster.recorder.note(REFUSED, fault="x", request=Request("PUT", f"{path}/s", (), body))
+    journal = encode_lines(cluster.recorder.entries)
+    assert len(cluster.recorder.entries) > 8
+    assert b"last-applied" not in journal
+    token = msgspec.json.decode(granted.body)["status"]["token"]
+    for each in (b"hunter2", hidden.encode(), digest(body).encode(), token.encode()):
+        assert each not in journal
+
+
+def test_what_a_proxy_saw_of_secrets_is_not_kept_either() -> None:
+    recorder = Recorder(clock=lambda: 0.0, level=Level.BODIES)
+    body = b'{"kind":"Secret","metadata":{"name":"s","uid":"u","resourceVersion":"7"},"stringData":{"a":"hunter2"}}'
+    exchange(recorder, Request("POST", "/api/v1/namespaces/default/secrets", (), body), Answer(201, body))
+    exchange(recorder, Request("GET", "/api/v1/namespaces/default/secrets/s"), Answer(200, body))
+    assert b"hunter2" not in encode_lines(recorder.entries)

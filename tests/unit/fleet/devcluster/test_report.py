@@ -11,7 +11,7 @@ from fleet.devcluster.control import Control
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.journal import encode_lines
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.report import main, read_journals
+from fleet.devcluster.report import Unreadable, main, read_journals
 from fleet.devcluster.verdict import Verdict
 from shards.journal import Note, encode_notes
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
@@ -41,8 +41,53 @@ def test_a_directory_is_read_whole_and_told_apart(journals: Path) -> None:
 
 def test_two_servers_journals_are_refused(journals: Path) -> None:
     (journals / "other.jsonl").write_bytes((journals / "server.jsonl").read_bytes())
-    with pytest.raises(ValueError, match="second server's journal"):
+    with pytest.raises(Unreadable, match=r"server\.jsonl is a second server's journal, beside .*other\.jsonl"):
         read_journals([journals])
+    assert main([str(journals)]) == 2
+
+
+def test_a_line_that_is_none_is_named_with_its_file(journals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("server.jsonl", "a-1.jsonl"):
+        file = journals / name
+        whole = file.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        file.write_bytes(b"".join([lines[0], b'{"seq":\n', *lines[1:]]))
+        assert main([str(journals)]) == 2
+        assert f"{file}, line 2 is no line of a journal" in capsys.readouterr().err
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", ["server.jsonl", "a-1.jsonl"])
+def test_a_last_line_that_was_not_finished_is_counted_as_missing(
+    journals: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = journals / name
+    file.write_bytes(file.read_bytes()[:-5])
+    assert main([str(journals)]) == 0
+    assert "1 more are missing: partial" in capsys.readouterr().out
+
+
+def test_a_file_that_begins_with_an_unfinished_line_is_partial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "server.jsonl").write_bytes(b'{"seq":1,"ti')
+    assert main([str(tmp_path)]) == 0
+    assert "0 entries, 1 more are missing: partial" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [(["absent"], "cannot read absent"), (["."], "no journal"), (["--table", "x"], "python -m")]
+)
+def test_bad_usage_costs_two(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_the_table_says_what_held_what_broke_and_what_was_not_judged(

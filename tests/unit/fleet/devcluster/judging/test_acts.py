@@ -1,11 +1,12 @@
-"""I1, I3, I4, I5, I6, I13, I23: each holds on a story that keeps it, and finds the break in one that does not."""
+"""I1, I3, I4, I5, I6, I13: each holds on a story that keeps it, and finds the break in one that does not."""
 
 from __future__ import annotations
 
 import pytest
 
-from fleet.devcluster.journal import Sent
+from fleet.devcluster.journal import LOST, REFUSED, Sent
 from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED
+from shards.keyrange import KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -48,6 +49,22 @@ class TestOneOwner:
         story.write("create", LOW, "b@1", name="two")
         story.write("create", LOW, "a@1", name="three")
         assert any("after b@1, which claimed the key later" in each.what for each in judged("I1", story).findings)
+
+    def test_what_landed_late_was_sent_in_time(self, story: Chronicle) -> None:
+        sent = story.write("create", LOW, "a@1", name="one", status=0)
+        sent.verb, sent.note = LOST, '{"fault":"late_landing","seconds":5}'
+        hand_over(story)
+        story.write("create", LOW, "a@1", name="one")
+        assert judged("I1", story).outcome == NOT_JUDGED
+
+    def test_what_the_journal_lost_may_hold_the_claim(self, story: Chronicle) -> None:
+        story.write("create", LOW, "a@1", name="one")
+        hand_over(story)
+        story.write("create", LOW, "b@1", name="two")
+        story.lost = 2
+        story.write("create", LOW, "a@1", name="three")
+        found = judged("I1", story)
+        assert (found.outcome, found.checks) == (HELD, 2)
 
     def test_a_refused_write_is_none(self, story: Chronicle) -> None:
         story.write("create", HIGH, "a@1", name="one", status=409)
@@ -104,6 +121,12 @@ class TestSameSnapshot:
         story.write("patch", LOW, "a@1", cache="9", uid=LOW, sent=Sent(uid=LOW, version="12"))
         assert "decided at 9 and sent with 12" in judged("I4", story).findings[0].what
 
+    def test_a_write_of_which_the_journal_does_not_say_what_it_named_is_not_judged(self, story: Chronicle) -> None:
+        story.write("delete", LOW, "a@1", cache="9", uid="c1", sent=Sent(uid="c1"))
+        story.write("patch", LOW, "a@1", cache="9", uid="c1")
+        found = judged("I4", story)
+        assert (found.outcome, found.checks) == (HELD, 1)
+
     def test_without_preconditions_in_the_journal_nothing_is_said(self, story: Chronicle) -> None:
         story.write("create", LOW, "a@1")
         assert judged("I4", story).why == "the journals lack preconditions"
@@ -155,9 +178,19 @@ class TestLiveRead:
         story.member("b", 2, held=False, by="b@1")
         assert judged("I5", story).outcome == NOT_JUDGED
 
+    def test_a_read_may_be_among_what_the_journal_lost(self, story: Chronicle) -> None:
+        story.informer("list")
+        story.lost = 1
+        self.delete(story)
+        assert judged("I5", story).outcome == NOT_JUDGED
+        story.wait(40)
+        self.delete(story)
+        assert judged("I5", story).outcome == BROKEN
+
     def test_without_reads_in_the_journal_nothing_is_said(self, story: Chronicle) -> None:
-        story.write("create", LOW, "a@1")
-        assert judged("I5", story).why == "the journals lack reads"
+        self.delete(story)
+        found = judged("I5", story)
+        assert (found.outcome, found.broken, found.why) == (NOT_JUDGED, 0, "the journals lack reads")
 
 
 class TestBreaker:
@@ -180,6 +213,41 @@ class TestBreaker:
         story.write("delete", LOW, "a@1")
         assert judged("I6", story).outcome == HELD
 
+    def test_reads_that_a_fault_refused_failed_too(self, story: Chronicle) -> None:
+        for _ in range(3):
+            story.write(REFUSED, LOW, "a@1", status=0, reason="delete")
+        story.write("delete", LOW, "a@1")
+        assert judged("I6", story).outcome == BROKEN
+
+    def test_reads_whose_answers_were_lost_failed_too(self, story: Chronicle) -> None:
+        for _ in range(3):
+            story.write("get", LOW, "a@1", status=200, reason="delete")
+            story.write(LOST, LOW, "a@1", status=0, reason="delete")
+        story.write("delete", LOW, "a@1")
+        assert judged("I6", story).outcome == BROKEN
+
+    def test_a_delete_may_have_been_on_the_wire_when_the_last_read_failed(self, story: Chronicle) -> None:
+        for _ in range(3):
+            story.write("get", LOW, "a@1", status=503)
+        story.write("delete", LOW, "a@1")
+        story.entries[-1].time = story.entries[-2].time + 0.1
+        assert judged("I6", story).outcome == HELD
+
+    def test_reads_of_another_kind_of_primaries_are_another_controllers(self, story: Chronicle) -> None:
+        story.write("get", LOW, "a@1", uid=LOW, resource="demo/v1/sites", status=200)
+        for _ in range(3):
+            story.write("get", LOW, "a@1", status=503)
+        story.write("delete", uid_in(KeyRange(0, 2**62)), "a@1")
+        assert uid_in(KeyRange(0, 2**62)) != LOW
+        assert judged("I6", story).outcome == HELD
+
+    def test_a_read_that_succeeded_may_be_among_what_the_journal_lost(self, story: Chronicle) -> None:
+        for _ in range(3):
+            story.write("get", LOW, "a@1", status=503)
+        story.lost = 1
+        story.write("delete", LOW, "a@1")
+        assert judged("I6", story).outcome == HELD
+
     def test_too_many_deletes_within_the_window_are_found(self, story: Chronicle) -> None:
         for _ in range(101):
             story.write("delete", LOW, "a@1")
@@ -195,6 +263,13 @@ class TestRightIncarnation:
 
     def test_a_status_that_lands_on_a_successor_is_found(self, story: Chronicle) -> None:
         story.write("patch", LOW, "a@1", name="site", reason="status", uid="successor")
+        assert judged("I13", story).outcome == BROKEN
+
+    def test_a_patch_of_a_primary_that_lands_on_a_successor_is_found(self, story: Chronicle) -> None:
+        story.write("patch", LOW, "a@1", name="site", reason="status", uid=LOW, resource="demo/v1/sites")
+        story.write("patch", LOW, "a@1", name="site", reason="patch", uid="child")
+        assert judged("I13", story).outcome == HELD
+        story.write("patch", LOW, "a@1", name="site", reason="patch", uid="successor", resource="demo/v1/sites")
         assert judged("I13", story).outcome == BROKEN
 
     def test_a_delete_that_removes_another_object_than_it_named_is_found(self, story: Chronicle) -> None:

@@ -1,4 +1,4 @@
-"""I14, I16, I18, I19, I20, I25, I26: each holds on notes that keep it, and finds the break in ones that do not."""
+"""I25, I26: each holds on notes that keep it, and finds the break in ones that do not."""
 
 from __future__ import annotations
 
@@ -35,6 +35,18 @@ class TestFlatResources:
         found = judged("I25", story, book.notes)
         assert (found.outcome, found.checks) == (HELD, 2)
 
+    def test_a_new_process_begins_anew(self, story: Chronicle, book: Notebook) -> None:
+        for mib in (10.0, 500.0):
+            book.write("begin")
+            for _ in range(4):
+                book.pulse(rss_mib=mib)
+        assert judged("I25", story, book.notes).outcome == HELD
+
+    def test_pulses_that_measure_nothing_show_nothing(self, story: Chronicle, book: Notebook) -> None:
+        for _ in range(5):
+            book.pulse()
+        assert judged("I25", story, book.notes).outcome == NOT_JUDGED
+
     @pytest.mark.parametrize("name", ["rss_mib", "fds", "threads", "children"])
     def test_a_process_that_grows_is_found_once(self, story: Chronicle, book: Notebook, name: str) -> None:
         for value in (10.0, 10.0, 10.0, 500.0, 600.0):
@@ -58,3 +70,8 @@ class TestHonestHealth:
         book.now += 200
         book.pulse("no renewal")
         assert "keeps its shards" in judged("I26", story, book.notes).findings[0].what
+
+    def test_pulses_of_who_holds_nothing_show_nothing(self, story: Chronicle, book: Notebook) -> None:
+        book.pulse(owned=0.0, open=0.0)
+        book.pulse("no renewal", owned=0.0, open=0.0)
+        assert judged("I26", story, book.notes).outcome == NOT_JUDGED
