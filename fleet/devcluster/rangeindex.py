@@ -21,22 +21,27 @@ class RangeIndex:
 
     def __init__(self) -> None:
         self._known: set[LeaseKey] = set()
+        self._keys: tuple[PartitionKey, ...] = ()
+        """The partition keys of all of them: nearly always one."""
         self._slots: dict[tuple[PartitionKey, int], list[LeaseKey]] = {}
 
     def add(self, where: LeaseKey) -> None:
         """Idempotent."""
         if where not in self._known:
             self._known.add(where)
+            if where[0] not in self._keys:
+                self._keys += (where[0],)
             for slot in _slots(where[1]):
                 self._slots.setdefault((where[0], slot), []).append(where)
 
     def clear(self) -> None:
         self._known.clear()
+        self._keys = ()
         self._slots.clear()
 
     def places(self, namespace: str, name: str, uid: str) -> Iterator[LeaseKey]:
         """The ranges into which the key falls."""
-        for key in PartitionKey:
+        for key in self._keys:
             value = _hash(key, namespace, name, uid)
             for where in self._slots.get((key, value >> _SLOT_BITS), ()):
                 if value in where[1]:
@@ -46,12 +51,9 @@ class RangeIndex:
         """The other ranges that may have keys in common with this one: all of the other partition keys."""
         near = {each for slot in _slots(where[1]) for each in self._slots.get((where[0], slot), ())}
         found = {each for each in near if each[1].overlaps(where[1])}
-        found |= {each for each in self._known if each[0] is not where[0]} if self._mixed() else set()
+        if self._keys != (where[0],):
+            found |= {each for each in self._known if each[0] is not where[0]}
         return found - {where}
-
-    def _mixed(self) -> bool:
-        """Whether there are ranges of several partition keys."""
-        return len({key for key, _ in self._slots}) > 1
 
 
 def _slots(covered: KeyRange) -> range:

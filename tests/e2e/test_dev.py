@@ -96,7 +96,7 @@ def test_the_main_job_with_a_worker_and_the_coordinator_killed(home: Path) -> No
     verdict = judge(*read_journals([journals]))
     assert [finding for each in verdict.broken_invariants for finding in each.findings] == []
     held = {each.id for each in verdict.invariants if each.outcome == HELD}
-    assert {"I1", "I2", "I3", "I4", "I7", "I8", "I9", "I11", "I13", "I14", "I15", "I16", "I17", "I27"} <= held
+    assert {"I1", "I2", "I3", "I4", "I7", "I8", "I9", "I11", "I13", "I14", "I15", "I16", "I27"} <= held
     assert not verdict.partial
 
 
