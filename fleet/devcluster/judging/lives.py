@@ -66,7 +66,7 @@ class _Space:
             if cell.lost_since is None:
                 cell.lost_since = since
             return False
-        again = cell.owned and cell.lost_since is not None
+        again = cell.owned and cell.lost_since is not None and not cell.told
         cell.owned, cell.lost_since, cell.told = True, None, False
         return again
 
@@ -144,10 +144,14 @@ class SoonOwned(Invariant):
                 self._look(space, space.held_by(name), seen)
         for cell, what in space.late(now):
             cell.told = True
+            self.checks += 1
             self.found(write.entry, what)
 
     def pending(self, end: float) -> list[str]:
         return [what for space in self._spaces.values() for _, what in space.late(end)]
+
+    def checks_by(self, end: float) -> int:
+        return self.checks + len(self.pending(end))
 
     def _space(self, owned: Ownership) -> _Space:
         if owned.fleet not in self._spaces:
@@ -201,10 +205,12 @@ class Freed(Invariant):
         moved = signs.hear(write)
         old, new = write.member_before, write.member
         ended = old is not None and old.holder is not None and (new is None or new.epoch != old.epoch)
-        if ended and old is not None and not (_by(write, old.name) and (new is None or new.holder is None)):
+        told = old is not None and (fleet, Holder(old.name, old.epoch)) in self._told
+        if ended and old is not None and not told and not (_by(write, old.name) and (new is None or new.holder is None)):
             self.checks += 1
         for where, what in self._hanging(write.owned, signs, write.entry.time) if moved else ():
             self._told.add(where)
+            self.checks += 1
             self.found(write.entry, what)
 
     def pending(self, end: float) -> list[str]:
@@ -212,6 +218,9 @@ class Freed(Invariant):
         for fleet, owned in self._owned.items():
             found += [what for _, what in self._hanging(owned, self._signs[fleet], end)]
         return found
+
+    def checks_by(self, end: float) -> int:
+        return self.checks + len(self.pending(end))
 
     def _hanging(self, owned: Ownership, signs: Signs, now: float) -> Iterator[tuple[tuple[str, Holder], str]]:
         for name, record in owned.members.items():
