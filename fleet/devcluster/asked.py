@@ -32,6 +32,11 @@ class _Body(msgspec.Struct):
     preconditions: _Metadata = _Metadata()
 
 
+class _Dry(msgspec.Struct, rename="camel"):
+    dry_run: list[str] | None = None
+
+
+_DRY = msgspec.json.Decoder(_Dry)
 _BODIES = msgspec.json.Decoder(_Body)
 
 
@@ -49,6 +54,18 @@ def sent_of(verb: str, request: Request, level: Level) -> Sent | None:
         return Sent(uid=uid, version=version)
     body = request.body.decode(errors="replace") if len(request.body) <= _BODY_LIMIT else ""
     return Sent(uid=uid, version=version, digest=digest(request.body), body=body)
+
+
+def dry_run(request: Request) -> bool:
+    """Whether the request, which is no read, is to write nothing: it is none of the writes of a journal then."""
+    if request.query and request.option("dryRun"):
+        return True
+    if request.method != "DELETE" or not request.body:
+        return False
+    try:
+        return bool(_DRY.decode(request.body).dry_run)
+    except msgspec.DecodeError:
+        return False
 
 
 def confidential(target: Target | None) -> bool:

@@ -36,6 +36,11 @@ class Fleets:
         for each in self._fleets.values():
             each.lost()
 
+    def doubt(self, namespace: str, name: str) -> None:
+        """Nobody knows whether a write of that Lease was carried out."""
+        for each in self._fleets.values():
+            each.doubt(namespace, name)
+
     def named(self, fleet: str) -> Ownership:
         """fleet: "namespace/name"."""
         return self._fleets.setdefault(fleet, Ownership(fleet))

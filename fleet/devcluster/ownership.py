@@ -39,6 +39,7 @@ class Ownership:
         self.whole = False
         self._vanished: set[LeaseKey] = set()
         """Ranges whose Lease was seen to be removed, and not to come back."""
+        self._doubted: set[LeaseKey] = set()
         self._index = RangeIndex()
         self._taken_by_hand: dict[LeaseKey, Holder] = {}
         self._fenced_by_hand: dict[str, int] = {}
@@ -77,18 +78,24 @@ class Ownership:
     def lost(self) -> None:
         """The journal lost entries here: what the Leases say has to be seen anew. Spans go on."""
         self.whole = False
-        for known in (
-            self.members,
-            self.shards,
-            self.released,
-            self._vanished,
-            self._index,
-            self._taken_by_hand,
-            self._fenced_by_hand,
-            self._gaps,
-            self._overlapping,
-        ):
+        for known in (self.members, self.shards, self.released, self._vanished, self._doubted, self._index):
             known.clear()
+        for hand in (self._taken_by_hand, self._fenced_by_hand, self._gaps, self._overlapping):
+            hand.clear()
+
+    def doubt(self, namespace: str, name: str) -> None:
+        """A write of that Lease failed so that nobody knows whether it was carried out: it has to be seen anew."""
+        known = self._names.get((namespace, name))
+        if isinstance(known, str):
+            self.members.pop(known, None)
+        elif known is not None:
+            self.shards.pop(known, None)
+            self._doubted.add(known)
+        else:
+            self.whole = False
+
+    def doubts(self, where: LeaseKey) -> bool:
+        return where in self._doubted
 
     def alive(self, holder: Holder) -> bool:
         """Whether that incarnation holds its member Lease. Unknown members (a partial journal) count as alive."""
@@ -122,9 +129,10 @@ class Ownership:
 
     def knows(self, namespace: str, name: str, uid: str) -> bool:
         """Whether the journal says who holds the key."""
+        places = list(self.places(namespace, name, uid))
         if self.whole:
-            return True
-        for where in self.places(namespace, name, uid):
+            return self._doubted.isdisjoint(places)
+        for where in places:
             record = self.shards.get(where)
             if where in self._vanished or (record is not None and record.status is ShardStatus.ACTIVE):
                 return True
@@ -159,6 +167,7 @@ class Ownership:
         old = self.shards.get(key)
         self.shards[key] = new
         self._vanished.discard(key)
+        self._doubted.discard(key)
         self.lease_writes[str(key[1])] += 1
         before = old.holder if old else None
         if not by_hand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleet.devcluster.asked import dry_run
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Request, Target, name_in, verb_of
 from fleet.devcluster.resources import ResourceType
@@ -44,9 +45,9 @@ class RequestLog:
             )
 
     def failed(self, request: Request, error: StatusError) -> None:
-        """Paths that name no object and no collection are not recorded."""
+        """Paths that name no object and no collection are not recorded, nor are writes that were to write nothing."""
         target = Target.parse(request.path)
-        if self._recorder is None or target is None:
+        if self._recorder is None or target is None or (request.method != "GET" and dry_run(request)):
             return
         verb = verb_of(request, target)
         if verb == "create" and not target.name:

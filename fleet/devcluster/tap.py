@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fleet.devcluster.answers import Answer, EventStream
+from fleet.devcluster.asked import dry_run
 from fleet.devcluster.journal import Level, Shown
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Request, Target, verb_of
@@ -69,10 +70,11 @@ def exchange(recorder: Recorder | None, request: Request, answer: Answer) -> Non
 
     It belongs inside the faults, as the server's own record does: what was carried out is told, lost answer or not.
     Called in the order of the answers, which among writes that overlapped need not be that of the commits. What was
-    removed is told by what the answer says: a Status, or an object that is doomed and that nothing holds.
+    removed is told by what the answer says: a Status, or an object that is doomed and that nothing holds. Dry runs
+    write nothing, and are not told.
     """
     target = Target.parse(request.path)
-    if recorder is None or target is None:
+    if recorder is None or target is None or (request.method != "GET" and dry_run(request)):
         return
     verb = verb_of(request, target)
     stored, removed = _answered(target, verb, answer)

@@ -58,7 +58,8 @@ class OneOwner(Invariant):
 
 class FreshView(Invariant):
     """`c=` of the User-Agent is at least the version that any earlier accepted write of the key to that resource
-    returned, whoever made it. Judged for resources that the fleet has a view of: primaries and owned children."""
+    returned, whichever member of the fleet made it. Judged for resources that the fleet has a view of: primaries and
+    owned children."""
 
     id = "I3"
     sentence = "No write is based on a view older than the last accepted write for its key, across handovers too."
@@ -67,11 +68,11 @@ class FreshView(Invariant):
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._viewed: set[str] = set()
-        self._written: dict[tuple[str, str], str] = {}
+        self._written: dict[tuple[str, str, str], str] = {}
 
     def hears_act(self, act: Act) -> None:
         entry, agent = act.entry, act.agent
-        place = agent.uid, entry.resource
+        place = act.owned.fleet, agent.uid, entry.resource
         written = self._written.get(place, "")
         if written and agent.cache and entry.resource in self._viewed and not act.late:
             self.checks += 1

@@ -65,6 +65,10 @@ class CacheEqualsServer(Invariant):
             self._hidden.add(Collection(agent.member, agent.range, entry.resource))
 
     def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
+        if entry.status >= 500:
+            # It may have been carried out: what is known of the kind may be old.
+            for each in [each for each in self._histories if each[0] == kind_of(entry.resource)]:
+                del self._histories[each]
         if not entry.succeeded or not entry.uid or not entry.resource_version.isdecimal():
             return
         slot = kind_of(entry.resource), _hash(entry.uid) >> _SLOT_BITS

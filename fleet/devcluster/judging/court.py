@@ -139,6 +139,8 @@ class Court:
         if entry.resource == str(LEASES):
             if entry.succeeded:
                 self._lease(entry, agent)
+            elif entry.status >= 500:
+                self.fleets.doubt(entry.namespace, entry.name)
             return None
         if entry.resource == str(CONFIG_MAPS) and self._map(entry, agent):
             return None

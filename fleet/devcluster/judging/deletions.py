@@ -6,8 +6,16 @@ from collections import defaultdict
 
 from fleet.devcluster.journal import TRUNCATED, Entry, Sent
 from fleet.devcluster.judging.bounds import Bounds
-from fleet.devcluster.judging.informers import INFORMER, Collection, closed_by, collection_in, collection_of, is_look
-from fleet.devcluster.judging.invariant import DELIVERIES, FAULTS, NOTES, READS, Invariant
+from fleet.devcluster.judging.informers import (
+    INFORMER,
+    Collection,
+    Namesakes,
+    closed_by,
+    collection_in,
+    collection_of,
+    is_look,
+)
+from fleet.devcluster.judging.invariant import DELIVERIES, FAULTS, NOTES, READS, Invariant, LeaseWrite
 from shards.journal import Note
 from shards.useragent import UserAgent
 
@@ -37,6 +45,7 @@ class WholeLists(Invariant):
         self._roles: dict[Collection, set[str]] = defaultdict(set)
         self._begun: set[Collection] = set()
         self._complete: set[Collection] = set()
+        self._namesakes = Namesakes()
         self._unsure: set[str] = set()
         """Members whose journals lost lines: a list may be among them."""
 
@@ -44,9 +53,14 @@ class WholeLists(Invariant):
         for known in (self._cut, self._pages, self._lists, self._events):
             known.clear()
 
+    def hears_lease(self, write: LeaseWrite) -> None:
+        self._namesakes.hears(write)
+
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:
         sent = entry.sent or Sent()
         if agent.reason != INFORMER or not entry.succeeded or (entry.verb == "list" and is_look(sent)):
+            return
+        if self._namesakes.has(agent.member):
             return
         where = collection_of(entry, agent)
         if entry.verb == "list":
@@ -133,7 +147,7 @@ class WholeLists(Invariant):
 
     def _alone(self, where: Collection) -> bool:
         """Whether the worker has one view of that collection only, so that the server's lines are about it."""
-        return len(self._roles[where.anyhow]) == 1
+        return len(self._roles[where.anyhow]) == 1 and not self._namesakes.has(where.member)
 
 
 def path_in(entry: Entry) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fleet.devcluster.journal import Entry, Sent
+from fleet.devcluster.judging.invariant import LeaseWrite
 from shards.journal import Note
 from shards.useragent import UserAgent
 
@@ -32,6 +33,20 @@ class Collection(NamedTuple):
 
 Line = tuple[Collection, str]
 """An informer, and the selectors that it asks with."""
+
+
+class Namesakes:
+    """Members of several fleets that have one name: what a server heard of their informers cannot be told apart."""
+
+    def __init__(self) -> None:
+        self._fleets: dict[str, set[str]] = {}
+
+    def hears(self, write: LeaseWrite) -> None:
+        if write.member is not None:
+            self._fleets.setdefault(write.member.name, set()).add(write.owned.fleet)
+
+    def has(self, member: str) -> bool:
+        return len(self._fleets.get(member, ())) > 1
 
 
 def collection_of(entry: Entry, agent: UserAgent) -> Collection:

@@ -97,6 +97,8 @@ class _Space:
         return reached > where[1].last
 
     def _lives(self, where: LeaseKey) -> bool:
+        if self.ownership.doubts(where):
+            return True
         record = self.ownership.shards.get(where)
         if record is None or record.holder is None or record.status is not ShardStatus.ACTIVE:
             return False
@@ -204,10 +206,10 @@ class Freed(Invariant):
         signs = self._signs.setdefault(fleet, Signs(self.bounds))
         moved = signs.hear(write)
         old, new = write.member_before, write.member
-        ended = old is not None and old.holder is not None and (new is None or new.epoch != old.epoch)
-        told = old is not None and (fleet, Holder(old.name, old.epoch)) in self._told
-        if ended and old is not None and not told and not (_by(write, old.name) and (new is None or new.holder is None)):
-            self.checks += 1
+        if old is not None and old.holder is not None and (new is None or new.epoch != old.epoch):
+            told = (fleet, Holder(old.name, old.epoch)) in self._told
+            left = _by(write, old.name) and (new is None or new.holder is None)
+            self.checks += not told and not left
         for where, what in self._hanging(write.owned, signs, write.entry.time) if moved else ():
             self._told.add(where)
             self.checks += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fleet.devcluster.journal import Entry
 from fleet.devcluster.judging.bounds import Bounds
-from fleet.devcluster.judging.informers import INFORMER
+from fleet.devcluster.judging.informers import INFORMER, Namesakes
 from fleet.devcluster.judging.invariant import FAULTS, READS, Act, Invariant, LeaseWrite, path_of
 from shards.useragent import UserAgent
 
@@ -45,6 +45,7 @@ class BoundedLoad(Invariant):
         self._not_before: dict[tuple[str, ...], float] = {}
         self._lately: dict[str, deque[float]] = defaultdict(deque)
         self._loud: set[str] = set()
+        self._namesakes = Namesakes()
         self._windows: dict[str, _Window] = {}
         self._collection: tuple[str, float] | None = None
 
@@ -53,6 +54,7 @@ class BoundedLoad(Invariant):
 
     def hears_lease(self, write: LeaseWrite) -> None:
         """A new process does not know what the one before it was told."""
+        self._namesakes.hears(write)
         old, new = write.member_before, write.member
         if old is not None and (new is None or new.epoch != old.epoch):
             for who in [who for who in self._not_before if who[0] == old.name]:
@@ -100,7 +102,7 @@ class BoundedLoad(Invariant):
     def _asked(self, entry: Entry, agent: UserAgent) -> None:
         self.checks += 1
         self._count(entry, agent.member)
-        if not (agent.uid or agent.reason == INFORMER):
+        if not (agent.uid or agent.reason == INFORMER) or self._namesakes.has(agent.member):
             return
         # Of an act all requests of its key to that object count: they have one retry. Of an informer, its collection's.
         who = (agent.member, agent.range, agent.uid or agent.reason, path_of(entry))

@@ -11,6 +11,7 @@ from fleet.devcluster.judging.informers import (
     INFORMER,
     Collection,
     Line,
+    Namesakes,
     closed_by,
     collection_in,
     collection_of,
@@ -57,6 +58,7 @@ class NeverBack(Invariant):
         """Times and versions of what was made lately: answers may overtake each other."""
         self._settled = ""
         """The highest of those that were made before."""
+        self._namesakes = Namesakes()
         self._restored = False
         self._top = ""
         """The highest version that was made since the server was restored, if it was."""
@@ -70,6 +72,7 @@ class NeverBack(Invariant):
 
     def hears_lease(self, write: LeaseWrite) -> None:
         """Who begins anew, or lets a range go, builds its views anew."""
+        self._namesakes.hears(write)
         old, new = write.member_before, write.member
         if old is not None and (new is None or new.epoch != old.epoch):
             self._forget_server(lambda where: where.member == old.name)
@@ -100,6 +103,8 @@ class NeverBack(Invariant):
         sent = entry.sent
         if agent.reason != INFORMER or not entry.succeeded or sent is None or entry.verb != "watch":
             return
+        if self._namesakes.has(agent.member):
+            return
         if sent.resource_version in (None, "", "0") or sent.initial_events:
             return
         where, version = collection_of(entry, agent), sent.resource_version or ""
@@ -115,6 +120,8 @@ class NeverBack(Invariant):
     def hears_given(self, entry: Entry, agent: UserAgent) -> None:
         shown = entry.shown
         if agent.reason != INFORMER or shown is None or shown.version in ("", "0") or shown.type == "ERROR":
+            return
+        if self._namesakes.has(agent.member):
             return
         where, sent = collection_of(entry, agent), entry.sent or Sent()
         if shown.type != "LIST":

@@ -308,6 +308,16 @@ class TestLostEntries:
         verdict = judge(story.entries, [Note("lost", 1.0, "a", count=4)])
         assert (verdict.missing, verdict.partial) == (4, True)
 
+    def test_a_write_of_a_lease_that_failed_may_have_been_carried_out(self, story: Chronicle) -> None:
+        for name in (NAMES.shard(LOWER, PartitionKey.UID), NAMES.member("b")):
+            story.add("update", str(LEASES), name, status=504, user_agent="fleet/0 m=b e=1 r=coordination")
+        story.write("patch", LOW, "b@1")
+        story.write("patch", HIGH, "b@1")
+        assert judge(story.entries).clean
+        story.shard(LOWER, 2, "a@1", by="a@1")
+        story.write("patch", LOW, "b@1")
+        assert not judge(story.entries).clean
+
     def test_spans_end_where_their_end_was_lost_and_go_on_where_it_was_not(self, story: Chronicle) -> None:
         self.lose(story)
         story.shard(LOWER, 2, "a@1", by="a@1")

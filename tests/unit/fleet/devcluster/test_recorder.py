@@ -266,3 +266,30 @@ def test_what_a_proxy_saw_of_secrets_is_not_kept_either() -> None:
     exchange(recorder, Request("POST", "/api/v1/namespaces/default/secrets", (), body), Answer(201, body))
     exchange(recorder, Request("GET", "/api/v1/namespaces/default/secrets/s"), Answer(200, body))
     assert b"hunter2" not in encode_lines(recorder.entries)
+
+
+async def test_dry_runs_write_nothing_and_are_no_writes(cluster: Cluster) -> None:
+    await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
+    path = "/api/v1/namespaces/default/configmaps"
+    body, dry = msgspec.json.encode(config_map("a")), [("dryRun", "All")]
+    options = b'{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}'
+    fresh = msgspec.json.encode(config_map("b"))
+    told = []
+    for method, where, sent in (
+        ("POST", path, body),
+        ("POST", path, fresh),
+        ("PUT", f"{path}/a", body),
+        ("PATCH", f"{path}/absent", b"{}"),
+        ("DELETE", f"{path}/a", options),
+        ("DELETE", path, options),
+        ("DELETE", f"{path}/absent", options),
+    ):
+        headers = {"content-type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        request = Request(method, where, () if sent == options else dry, sent, headers)
+        answer = await cluster.server.handle(method, where, request.query, sent, headers)
+        told.append(answer.status)
+        recorder = Recorder(clock=lambda: 0.0)
+        exchange(recorder, request, answer)
+        assert not recorder.entries
+    assert told == [409, 201, 200, 404, 200, 200, 404]
+    assert [each.name for each in cluster.recorder.entries] == ["a"]

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.devcluster.journal import LOST, REFUSED, Sent
 from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED
-from shards.keyrange import KeyRange
+from shards.keyrange import WHOLE, KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -91,6 +91,14 @@ class TestFreshView:
         hand_over(story)
         story.write("patch", LOW, "b@1", cache="9", uid="c1", resource_version="12")
         assert judged("I3", story).outcome == BROKEN
+
+    def test_another_fleet_on_the_same_objects_has_views_of_its_own(self, story: Chronicle) -> None:
+        shop = story.beside("shop")
+        shop.member("c", 5)
+        shop.shard(WHOLE, 2, "c@5")
+        self.first(story)
+        story.write("patch", LOW, "c@5", cache="9", uid="c1", resource_version="12")
+        assert judged("I3", story).outcome == NOT_JUDGED
 
     def test_versions_are_compared_by_length_first(self, story: Chronicle) -> None:
         self.first(story)

@@ -114,6 +114,11 @@ class TestCacheEqualsServer:
         self.view(book, "25", **{LOW: "20"})
         assert judged("I14", story, book.notes).outcome == BROKEN
 
+    def test_a_write_that_failed_may_have_been_carried_out(self, story: Chronicle, book: Notebook) -> None:
+        story.add("delete", SITES, LOW, status=504, user_agent="kubectl/1")
+        self.view(book, "25")
+        assert judged("I14", story, book.notes).outcome == NOT_JUDGED
+
     def test_a_view_behind_a_filter_is_not_compared(self, story: Chronicle, book: Notebook) -> None:
         book.write("view", resource=SITES, version="25", objects={})
         assert judged("I14", story, book.notes).outcome == NOT_JUDGED

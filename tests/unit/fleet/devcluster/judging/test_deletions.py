@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fleet.devcluster.journal import TRUNCATED, Shown
@@ -42,7 +44,7 @@ def cut_short(story: Chronicle) -> None:
     )
 
 
-def page(story: Chronicle, *uids: str, complete: bool = True, **fields: object) -> None:
+def page(story: Chronicle, *uids: str, complete: bool = True, **fields: Any) -> None:
     objects = dict.fromkeys(uids, "5")
     story.informer("event", shown=Shown(type="LIST", version="10", complete=complete, objects=objects), **fields)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fleet.devcluster.journal import Shown
@@ -28,7 +30,7 @@ def book() -> Notebook:
 RESOURCE = "v1/configmaps"
 
 
-def given(story: Chronicle, version: str, type: str = "LIST", **fields: object) -> None:
+def given(story: Chronicle, version: str, type: str = "LIST", **fields: Any) -> None:
     story.informer("event", shown=Shown(type=type, version=version), **fields)
 
 
@@ -52,7 +54,7 @@ class TestNeverBack:
         assert "resumed at 9 after 10" in judged("I15", story).findings[0].what
 
     @pytest.mark.parametrize("look", [{"limit": 1}, {}, {"resource_version": "0"}])
-    def test_a_list_between_excuses_nothing(self, story: Chronicle, look: dict[str, object]) -> None:
+    def test_a_list_between_excuses_nothing(self, story: Chronicle, look: dict[str, Any]) -> None:
         """A look at the server's version, a relist after a 410, a list from a replica's cache."""
         story.informer("watch", resource_version="10")
         story.informer("watch", resource_version="10", status=410)
@@ -114,6 +116,12 @@ class TestNeverBack:
     def test_what_the_journal_lost_may_hold_the_new_view(self, story: Chronicle) -> None:
         story.informer("watch", resource_version="10")
         story.lost = 1
+        story.informer("watch", resource_version="9")
+        assert judged("I15", story).broken == 0
+
+    def test_members_of_two_fleets_with_one_name_cannot_be_told_apart(self, story: Chronicle) -> None:
+        story.beside("shop").member("a", 1)
+        story.informer("watch", resource_version="10")
         story.informer("watch", resource_version="9")
         assert judged("I15", story).broken == 0
 
