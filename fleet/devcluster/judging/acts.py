@@ -185,6 +185,8 @@ class Breaker(Invariant):
 
     _ON_THE_WIRE = 0.5
     """Seconds: a delete may have been sent before its sender knew of the failure."""
+    _ANSWERS = 256
+    """Reads whose answers may yet be lost."""
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
@@ -208,6 +210,8 @@ class Breaker(Invariant):
         group = self._group(agent)
         if entry.succeeded or entry.status == 404:
             self._forgiven[entry.user_agent] = entry, self._failed.pop(group, deque())
+            if len(self._forgiven) > self._ANSWERS:
+                del self._forgiven[next(iter(self._forgiven))]
         elif _in_trouble(entry.status):
             self._failed[group].append(entry.time)
 

@@ -166,9 +166,11 @@ class Court:
 
     def _lands_late(self, entry: Entry) -> bool:
         sent = entry.user_agent, path_of(entry)
-        if not self._on_the_wire[sent]:
+        if sent not in self._on_the_wire:
             return False
         self._on_the_wire[sent] -= 1
+        if not self._on_the_wire[sent]:
+            del self._on_the_wire[sent]
         return True
 
     # -- records of coordination -------------------------------------------------------------------------------------

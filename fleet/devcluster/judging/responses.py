@@ -136,6 +136,8 @@ class AtRest(Invariant):
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._since: float | None = None
+        self._present = False
+        """Whether there is a fleet that could write."""
         self._weather = Weather()
 
     def hears_gap(self, entry: Entry) -> None:
@@ -154,6 +156,7 @@ class AtRest(Invariant):
 
     def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
         """Also of who does not say for which key."""
+        self._present = self._present or agent is not None
         coordination = entry.resource == str(LEASES) or entry.object is not None
         if agent is None or coordination or self._since is None or not entry.succeeded:
             return
@@ -169,7 +172,7 @@ class AtRest(Invariant):
         self._since = now
 
     def _stretch(self, now: float) -> int:
-        if self._since is None:
+        if self._since is None or not self._present:
             return 0
         needed = self.bounds.converge_seconds + self.bounds.quiet_seconds
         return int(now - max(self._since, self._weather.last(now)) >= needed)

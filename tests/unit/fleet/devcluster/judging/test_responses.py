@@ -139,6 +139,13 @@ class TestAtRest:
         story.write("patch", LOW, "a@1", subresource="status", uid=LOW, content="x")
         assert "61.0 s after the last change" in judged("I10", story).findings[0].what
 
+    def test_where_there_is_no_fleet_nobody_rests(self) -> None:
+        story = Chronicle()
+        change(story, "20")
+        story.wait(100)
+        change(story, "21")
+        assert judged("I10", story).outcome == NOT_JUDGED
+
     def test_a_journal_without_a_quiet_time_says_nothing(self, story: Chronicle) -> None:
         change(story, "20")
         story.write("patch", LOW, "a@1", subresource="status", uid=LOW, content="x")
