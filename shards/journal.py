@@ -20,7 +20,7 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
       stopped            epoch: of the shard
     started              a reconcile. uid, key. views: version of each view. seconds: since it could have started
     ended                the same. outcome: as in the metric of reconciles. seconds: that it took
-    lost                 lines could not be written. count: how many
+    lost                 lines could not be written, up to this one. count: how many
     retry                a failure was counted. seconds: until the next try. count: failures in a row before this one.
                          figures: base and longest delay of the queue, asked: what the server asked for, 0 for nothing
     parked               the gate held a key back. cause: why. views: where the views stand

@@ -125,7 +125,9 @@ class Judge:
             self.court.gap(entry)
         self._heard = entry.seq
         agent = UserAgent.parse(entry.user_agent)
+        self._acquit(self.court.acquitted)
         act = self.court.hear(entry, agent)
+        self._acquit(self.court.acquitted)
         for what in self.court.overlaps:
             self._find("overlap_violations", entry, what)
         if not entry.write or not entry.succeeded or entry.resource == str(LEASES):
@@ -151,6 +153,15 @@ class Judge:
             return
         if act.owned.has_released(act.holder, *act.key):
             self._find("writes_after_release", entry, f"{act.path} was written by {act.holder} after its release")
+
+    def _acquit(self, seq: int) -> None:
+        """Takes back what was found at that entry; 0 for none."""
+        if not seq:
+            return
+        counts = self._counts
+        for each in [each for each in counts.findings if each.seq == seq]:
+            counts.findings.remove(each)
+            setattr(counts, each.rule, getattr(counts, each.rule) - 1)
 
     def _find(self, rule: str, entry: Entry, what: str) -> None:
         setattr(self._counts, rule, getattr(self._counts, rule) + 1)

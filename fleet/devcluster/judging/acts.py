@@ -8,6 +8,7 @@ from fleet.coordination import Holder
 from fleet.devcluster.journal import LOST, REFUSED, Entry
 from fleet.devcluster.judging.bounds import Bounds
 from fleet.devcluster.judging.invariant import FAULTS, PRECONDITIONS, READS, Act, Invariant, LeaseWrite, path_of
+from fleet.devcluster.ownership import Ownership
 from fleet.devcluster.rangeindex import LeaseKey
 from shards.objects import at_least, newest
 from shards.useragent import UserAgent
@@ -131,9 +132,13 @@ class LiveRead(Invariant):
         super().__init__(bounds)
         self._reads: dict[tuple[str, str, str], Entry] = {}
         self._lost_at = float("-inf")
+        self._began_at = float("inf")
 
     def hears_gap(self, entry: Entry) -> None:
         self._lost_at = entry.time
+
+    def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
+        self._began_at = min(self._began_at, entry.time)
 
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:
         cached = entry.sent is not None and entry.sent.resource_version is not None
@@ -146,7 +151,7 @@ class LiveRead(Invariant):
             wanted = entry.sent.uid if entry.sent is not None and entry.sent.uid else entry.uid
             read = self._read(entry, agent)
             same = read is not None and (not wanted or read.uid == wanted)
-            self._check(entry, read, f"{entry.verb} of {act.path}", same, late=act.late)
+            self._check(entry, read, f"{entry.verb} of {act.path}", same, act.owned, late=act.late)
 
     def hears_lease(self, write: LeaseWrite) -> None:
         new, old, agent = write.member, write.member_before, write.agent
@@ -155,16 +160,19 @@ class LiveRead(Invariant):
             return
         read = self._read(write.entry, agent)
         same = read is not None and read.resource_version == old.version
-        self._check(write.entry, read, f"fence of {new.name}@{old.epoch}", same)
+        self._check(write.entry, read, f"fence of {new.name}@{old.epoch}", same, write.owned)
 
     def _read(self, entry: Entry, agent: UserAgent) -> Entry | None:
         return self._reads.get((agent.member, agent.epoch, path_of(entry)))
 
-    def _check(self, entry: Entry, read: Entry | None, act: str, same: bool, *, late: bool = False) -> None:
+    def _check(
+        self, entry: Entry, read: Entry | None, act: str, same: bool, owned: Ownership, *, late: bool = False
+    ) -> None:
         bound = self.bounds.live_read_seconds
         fresh = read is not None and (late or entry.time - read.time <= bound)
-        if not (fresh and same) and entry.time - self._lost_at <= bound:
-            return  # the read that counts may be among what the journal lost
+        lost_at = self._lost_at if owned.whole else max(self._lost_at, self._began_at)
+        if not (fresh and same) and entry.time - lost_at <= bound:
+            return  # the read that counts may be among what the journal lost, or from before it began
         self.checks += 1
         if read is None:
             self.found(entry, f"{act} without a live read before it")

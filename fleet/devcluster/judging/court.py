@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import TypeVar
 
 import msgspec
 
 from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ProtocolMismatch, ShardMap, ShardRecord
 from fleet.devcluster.fleets import Fleets
-from fleet.devcluster.journal import EVENT, FAULTS, GAP, LOST, Entry
+from fleet.devcluster.journal import EVENT, FAULTS, GAP, LATE, LOST, Entry
 from fleet.devcluster.journal import READS as READ_VERBS
 from fleet.devcluster.judging.bounds import Bounds
 from fleet.devcluster.judging.effects import OnceOnly, SameAsReference, Summary
 from fleet.devcluster.judging.invariant import (
     DELIVERIES,
+    LATELY,
     NOTES,
     PRECONDITIONS,
     READS,
@@ -75,8 +76,12 @@ class Court:
         self._kinds: dict[tuple[str, str], tuple[str, Kind]] = {}
         """(fleet, kind) of each coordination object by (namespace, name): what was removed is known by its name."""
         self._on_the_wire: Counter[tuple[str, str]] = Counter()
-        """Writes that a fault carries out later, by (User-Agent, path)."""
+        """Writes that a fault carries out later, by (User-Agent, path): each that looks like one may be it."""
         present = [each for each in self.invariants if with_notes or NOTES not in each.needs]
+        self._acts: deque[tuple[int, tuple[str, str]]] = deque(maxlen=LATELY)
+        """The last ones: number, User-Agent and path."""
+        self.acquitted = 0
+        """The number of the act of which everything that was found is to be taken back now."""
         self._listeners = {
             name: [getattr(each, name) for each in present if name in vars(type(each))] for name in _HEARINGS
         }
@@ -104,6 +109,9 @@ class Court:
 
     def gap(self, entry: Entry) -> None:
         """The journal lost what came right before this entry."""
+        if self._acts:
+            # What comes right behind an act may say that it was held on the wire.
+            self._acquit(self._acts[-1][1])
         self.fleets.lost()
         self._maps.clear()
         self._tell("hears_gap", entry)
@@ -112,6 +120,7 @@ class Court:
         """Takes in the next entry; the act that it is, if it is one. agent: of the entry, where a fleet sent it."""
         self.end = max(self.end, entry.time)
         self.overlaps = []
+        self.acquitted = 0
         if entry.verb in READ_VERBS:
             self.evidence.add(READS)
             if agent is not None:
@@ -119,8 +128,7 @@ class Court:
             return None
         if entry.verb in FAULTS:
             self.evidence.add(SOME_FAULTS)
-            if entry.verb == LOST and _LATE in entry.note:
-                self._on_the_wire[entry.user_agent, path_of(entry)] += 1
+            self._hold(entry)
             self._tell("hears_fault", entry)
             return None
         if entry.verb == GAP:
@@ -149,6 +157,7 @@ class Court:
                 self._tell("hears_change", entry)
             return None
         act = self._act(entry, agent)
+        self._acts.append((entry.seq, (entry.user_agent, path_of(entry))))
         if act is not None:
             self._tell("hears_act", act)
         return act
@@ -161,17 +170,27 @@ class Court:
         namespace, _, name = agent.key.rpartition("/")
         key = namespace, name, agent.uid
         owned = self.fleets.author_of(agent, holder, key)
-        knows, late = owned.knows(*key), bool(self._on_the_wire) and self._lands_late(entry)
+        knows, late = owned.knows(*key), (entry.user_agent, path_of(entry)) in self._on_the_wire
         return Act(entry, agent, holder, key, owned, owned.alive(holder), owned.holds(holder, *key), knows, late)
 
-    def _lands_late(self, entry: Entry) -> bool:
+    def _hold(self, entry: Entry) -> None:
+        """A fault holds a request on the wire, or has carried it out now: its own line comes before that."""
         sent = entry.user_agent, path_of(entry)
-        if sent not in self._on_the_wire:
-            return False
-        self._on_the_wire[sent] -= 1
-        if not self._on_the_wire[sent]:
-            del self._on_the_wire[sent]
-        return True
+        if entry.verb == LOST and _LATE in entry.note:
+            self._on_the_wire[sent] += 1
+        elif entry.verb == LATE and sent not in self._on_the_wire:
+            # That it was held is in what the journal lost.
+            self._acquit(sent)
+        elif entry.verb == LATE:
+            self._on_the_wire[sent] -= 1
+            if not self._on_the_wire[sent]:
+                del self._on_the_wire[sent]
+
+    def _acquit(self, sent: tuple[str, str]) -> None:
+        seq = next((seq for seq, each in reversed(self._acts) if each == sent), 0)
+        self.acquitted = seq
+        for each in self.invariants:
+            each.acquit(seq)
 
     # -- records of coordination -------------------------------------------------------------------------------------
 

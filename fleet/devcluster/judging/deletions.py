@@ -10,6 +10,7 @@ from fleet.devcluster.judging.informers import (
     INFORMER,
     Collection,
     Namesakes,
+    Unconfirmed,
     closed_by,
     collection_in,
     collection_of,
@@ -46,15 +47,21 @@ class WholeLists(Invariant):
         self._begun: set[Collection] = set()
         self._complete: set[Collection] = set()
         self._namesakes = Namesakes()
+        self._unconfirmed = Unconfirmed()
         self._unsure: set[str] = set()
         """Members whose journals lost lines: a list may be among them."""
 
     def hears_gap(self, entry: Entry) -> None:
         for known in (self._cut, self._pages, self._lists, self._events):
             known.clear()
+        self._unconfirmed.clear()
 
     def hears_lease(self, write: LeaseWrite) -> None:
         self._namesakes.hears(write)
+
+    def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
+        for now, what in self._unconfirmed.confirmed(entry.time):
+            self.found(now, what)
 
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:
         sent = entry.sent or Sent()
@@ -122,9 +129,12 @@ class WholeLists(Invariant):
             self._begun.discard(where)
             self._complete.add(where)
         elif note.what == "change" and note.cause == "deleted":
-            by_list = note.outcome == "list"
-            for what in (self._by_list if by_list else self._by_event)(note, where):
-                self.found(note.time, f"{note.key} was removed from the view of {where} by {what}")
+            removed = f"{note.key} was removed from the view of {where} by"
+            if note.outcome == "list":
+                for what in self._by_list(note, where):
+                    self.found(note.time, f"{removed} {what}")
+            elif self._without_event(note, where):
+                self._unconfirmed.hold(note.time, f"{removed} an event that nobody delivered")
 
     def _by_list(self, note: Note, where: Collection) -> list[str]:
         if note.member in self._unsure and where not in self._begun | self._complete:
@@ -138,12 +148,12 @@ class WholeLists(Invariant):
             return ["a list that was cut short"]
         return ["a list that holds it"] if note.uid in self._lists.get(where.anyhow, {}) else []
 
-    def _by_event(self, note: Note, where: Collection) -> list[str]:
+    def _without_event(self, note: Note, where: Collection) -> bool:
         events = self._events.get(where.anyhow)
         if events is None or not self._alone(where):
-            return []
+            return False
         self.checks += 1
-        return [] if events & {note.uid, note.key} else ["an event that nobody delivered"]
+        return not events & {note.uid, note.key}
 
     def _alone(self, where: Collection) -> bool:
         """Whether the worker has one view of that collection only, so that the server's lines are about it."""

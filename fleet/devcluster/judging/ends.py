@@ -7,6 +7,7 @@ from collections import defaultdict
 from fleet.coordination import Holder
 from fleet.devcluster.journal import Entry
 from fleet.devcluster.judging.bounds import Bounds
+from fleet.devcluster.judging.informers import Unconfirmed
 from fleet.devcluster.judging.invariant import NOTES, Act, Invariant, LeaseWrite
 from fleet.devcluster.rangeindex import LeaseKey
 from shards.journal import Note
@@ -38,15 +39,19 @@ class Stopped(Invariant):
         self._drained: set[tuple[str, str]] = set()
         """Those of the closed ones whose reconciles were said to have ended."""
         self._started: set[tuple[str, str]] = set()
+        self._unconfirmed = Unconfirmed()
 
     def hears_gap(self, entry: Entry) -> None:
         self._left.clear()
         self._let_go.clear()
         self._holders.clear()
+        self._unconfirmed.clear()
 
     # -- the server's journal ----------------------------------------------------------------------------------------
 
     def hears_lease(self, write: LeaseWrite) -> None:
+        for now, what in self._unconfirmed.confirmed(write.entry.time):
+            self.found(now, what)
         if write.agent is None:
             self._by_hand(write)
             return
@@ -126,13 +131,13 @@ class Stopped(Invariant):
             self.found(note.time, f"{note.key} still ran on {note.member} in {note.range}, which it had drained")
 
     def _start(self, note: Note, where: tuple[str, str]) -> None:
-        holders, why = self._holders.get(where), ""
+        holders = self._holders.get(where)
+        started = f"{note.member} started {note.key} in {note.range}, which it"
         if where in self._closed:
-            why = "which it had drained"
+            self.checks += 1
+            self.found(note.time, f"{started} had drained")
         elif holders and not any(holders.values()):
-            why = "which it does not hold any more"
+            self.checks += 1
+            self._unconfirmed.hold(note.time, f"{started} does not hold any more")
         else:
             self._started.add(where)
-        if why:
-            self.checks += 1
-            self.found(note.time, f"{note.member} started {note.key} in {note.range}, {why}")

@@ -35,6 +35,27 @@ Line = tuple[Collection, str]
 """An informer, and the selectors that it asks with."""
 
 
+class Unconfirmed:
+    """What worker journals show against the server's, until the server's has gone on: it may end before theirs."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[float, str]] = []
+
+    def hold(self, now: float, what: str) -> None:
+        self._held.append((now, what))
+
+    def confirmed(self, now: float) -> list[tuple[float, str]]:
+        """What was held before the time of an entry."""
+        if not self._held or self._held[0][0] >= now:
+            return []
+        found = [each for each in self._held if each[0] < now]
+        self._held = self._held[len(found) :]
+        return found
+
+    def clear(self) -> None:
+        self._held.clear()
+
+
 class Namesakes:
     """Members of several fleets that have one name: what a server heard of their informers cannot be told apart."""
 

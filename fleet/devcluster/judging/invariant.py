@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,6 +18,9 @@ from shards.useragent import UserAgent
 
 FINDINGS_KEPT = 20
 """Findings of one invariant that are kept; the count goes on."""
+
+LATELY = 64
+"""Entries of which something may yet be taken back."""
 
 READS, PRECONDITIONS, DELIVERIES, NOTES, REFERENCE, FAULTS = (
     "reads", "preconditions", "deliveries", "worker journals", "a reference run", "faults",
@@ -103,6 +107,8 @@ class Invariant:
         self.checks = 0
         self.broken = 0
         self.findings: list[Finding] = []
+        self._latest: deque[int] = deque(maxlen=LATELY)
+        """Numbers of the entries of the last breaks."""
 
     def hears_gap(self, entry: Entry) -> None:
         """The journal lost what came right before this entry: nothing may be claimed that the loss could explain."""
@@ -146,9 +152,18 @@ class Invariant:
         """The same for checks."""
         return self.checks
 
+    def acquit(self, seq: int) -> None:
+        """Takes back what was found lately at that entry: it turned out to have been on the wire for a while."""
+        times = self._latest.count(seq)
+        if times:
+            self.broken -= times
+            self.findings = [each for each in self.findings if each.seq != seq]
+            self._latest = deque((each for each in self._latest if each != seq), maxlen=LATELY)
+
     def found(self, at: Entry | float, what: str) -> None:
         """A break, at an entry or at a time."""
         self.broken += 1
+        self._latest.append(at.seq if isinstance(at, Entry) else 0)
         if len(self.findings) < FINDINGS_KEPT:
             self.findings.append(self._finding(at, what))
 

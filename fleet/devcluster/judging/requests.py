@@ -43,7 +43,7 @@ class BoundedLoad(Invariant):
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._not_before: dict[tuple[str, ...], float] = {}
-        self._lately: dict[str, deque[float]] = defaultdict(deque)
+        self._within: dict[str, deque[float]] = defaultdict(deque)
         self._loud: set[str] = set()
         self._namesakes = Namesakes()
         self._windows: dict[str, _Window] = {}
@@ -113,7 +113,7 @@ class BoundedLoad(Invariant):
             self._not_before[who] = entry.time + entry.shown.retry_after_seconds * _EARLY
 
     def _count(self, entry: Entry, member: str) -> None:
-        lately, bound = self._lately[member], self.bounds.requests_per_second
+        lately, bound = self._within[member], self.bounds.requests_per_second
         lately.append(entry.time)
         while entry.time - lately[0] >= 1.0:
             lately.popleft()

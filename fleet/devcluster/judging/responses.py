@@ -48,6 +48,7 @@ class WokenUp(Invariant):
         self._alive_at: float | None = None
         self._members: set[str] = set()
         self._noted: set[str] = set()
+        self._noted_at = float("-inf")
         self._highest = 0
         self._weather = Weather()
 
@@ -84,6 +85,7 @@ class WokenUp(Invariant):
 
     def hears_note(self, note: Note) -> None:
         self._noted.add(note.member)
+        self._noted_at = note.time
         kind = kind_of(note.resource)
         if note.what == "lost":
             self._waiting.clear()
@@ -110,7 +112,7 @@ class WokenUp(Invariant):
             self.found(note.time, f"{note.key} was reconciled {late:.1f} s after a change of it")
 
     def pending(self, end: float) -> list[str]:
-        end = end if self._alive_at is None else min(end, self._alive_at)
+        end = min(end, self._noted_at, end if self._alive_at is None else self._alive_at)
         return [
             f"{each.kind} {uid} at {each.version}: nobody has reconciled it since it changed, {late:.1f} s ago"
             for uid, each in self._waiting.items()

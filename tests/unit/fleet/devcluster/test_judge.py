@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fleet.coordination import ShardStatus
-from fleet.devcluster.journal import GAP, LOST
+from fleet.devcluster.journal import GAP, LATE, LOST
 from fleet.devcluster.judge import judge
 from fleet.devcluster.verdict import Gap, Verdict
 from fleet.object_names import LEASES
@@ -208,6 +208,7 @@ def test_what_a_fault_held_on_the_wire_was_sent_while_its_author_owned(story: Ch
     sent.verb, sent.note = LOST, '{"fault":"late_landing","seconds":5}'
     story.shard(LOWER, 2, released_by="a@1", by="a@1")
     story.write("patch", LOW, "a@1")
+    story.write(LATE, LOW, "a@1", status=0)
     assert judge(story.entries).clean
     story.write("patch", LOW, "a@1")
     assert not judge(story.entries).clean

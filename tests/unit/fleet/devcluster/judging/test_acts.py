@@ -141,6 +141,14 @@ class TestSameSnapshot:
 
 
 class TestLiveRead:
+    @pytest.fixture
+    def story(self) -> Chronicle:
+        """A while after the journal began: what was read before is not in it."""
+        story = two_members()
+        story.wait(40)
+        story.coordinator()
+        return story
+
     def delete(self, story: Chronicle, uid: str = "c1") -> None:
         story.write("delete", LOW, "a@1", uid=uid, sent=Sent(uid=uid, version="8"), removed=True)
 
@@ -185,6 +193,14 @@ class TestLiveRead:
         story.informer("list")
         story.member("b", 2, held=False, by="b@1")
         assert judged("I5", story).outcome == NOT_JUDGED
+
+    def test_a_read_may_be_from_before_the_journal_began(self) -> None:
+        for verb, outcome in (("update", NOT_JUDGED), ("create", BROKEN)):
+            story = Chronicle()
+            story.layout(1, ("a", "b"), (0, UPPER.first), verb=verb)
+            story.informer("list")
+            self.delete(story)
+            assert judged("I5", story).outcome == outcome, "whose first map is in the journal is known from the start"
 
     def test_a_read_may_be_among_what_the_journal_lost(self, story: Chronicle) -> None:
         story.informer("list")

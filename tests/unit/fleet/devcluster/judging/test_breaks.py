@@ -65,6 +65,7 @@ def _(story: Chronicle, book: Notebook, broken: bool) -> None:
 
 @history("I5")
 def _(story: Chronicle, book: Notebook, broken: bool) -> None:
+    story.wait(40)
     story.write("get", LOW, "a@1", uid="c0" if broken else "c1", status=200)
     story.write("delete", LOW, "a@1", uid="c1", sent=Sent(uid="c1"), removed=True)
 

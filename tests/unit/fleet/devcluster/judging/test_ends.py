@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.devcluster.journal import LOST
+from fleet.devcluster.journal import LATE, LOST
+from fleet.devcluster.judge import judge
 from fleet.devcluster.verdict import BROKEN, HELD, NOT_JUDGED
 from shards.keyrange import SPACE
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
@@ -97,6 +98,7 @@ class TestStopped:
         sent.verb, sent.note = LOST, '{"fault":"late_landing","seconds":5}'
         hand_over(story)
         story.write("create", LOW, "a@1", name="one")
+        story.write(LATE, LOW, "a@1", name="one", status=0)
         assert judged("I23", story).broken == 0
         story.write("create", LOW, "a@1", name="one")
         assert judged("I23", story).broken == 1
@@ -126,4 +128,23 @@ class TestStopped:
         book.write("started", key="default/site", uid=LOW)
         assert judged("I23", story, book.notes).broken == 0
         story.member("a", 2, held=False, by="agent@1")
+        assert judged("I23", story, book.notes).broken == 0, "the server's journal may have ended too early"
+        story.wait(200)
+        story.coordinator()
         assert "does not hold any more" in judged("I23", story, book.notes).findings[0].what
+
+    def test_that_a_fault_held_it_may_be_among_what_the_journal_lost(self, story: Chronicle) -> None:
+        hand_over(story)
+        story.write("create", LOW, "a@1", name="one")
+        assert judged("I23", story).broken == 1
+        story.write(LATE, LOW, "a@1", name="one", status=0)
+        assert judged("I23", story).broken == 0
+        assert judge(story.entries).clean
+
+    def test_what_comes_right_behind_a_write_may_be_among_what_the_journal_lost(self, story: Chronicle) -> None:
+        hand_over(story)
+        story.write("create", LOW, "a@1", name="one")
+        story.lost = 1
+        story.coordinator()
+        assert judged("I23", story).broken == 0
+        assert judge(story.entries).clean

@@ -104,6 +104,7 @@ class TestWokenUp:
         change(story, "20")
         story.wait(100)
         story.coordinator()
+        book.notes.append(Note("pulse", 500.0, "a"))
         assert judged("I9", story, book.notes).broken == 0
         story.member("a", 1, by="a@1")
         assert judged("I9", story, book.notes).broken == 1
