@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from fleet.devcluster.faults import Match
-from fleet.devcluster.faults.words import DelayEvents, ExpireWatch, LateLanding, LostAck, Refuse
+from fleet.devcluster.faults.words import DelayEvents, ExpireWatch, LateLanding, LostAck, Refuse, Word
 from fleet.devcluster.journal import Entry, Level
 from fleet.devcluster.judge import judge
 from fleet.devcluster.verdict import Verdict
@@ -37,7 +37,7 @@ async def eventful_life() -> tuple[list[Entry], list[Note]]:
         fleet.join("c")
         await asyncio.sleep(8.0)
         await replicas(fleet, 1)
-        faults = [
+        faults: list[Word] = [
             LostAck(match=Match(verbs=("create", "patch"), user_agent="fleet/"), times=3),
             LateLanding(match=Match(verbs=("create",), user_agent="fleet/"), seconds=2.0, times=2),
             Refuse(match=Match(verbs=("patch",), user_agent="fleet/"), status=503, times=3),

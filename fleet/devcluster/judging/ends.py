@@ -50,8 +50,8 @@ class Stopped(Invariant):
     # -- the server's journal ----------------------------------------------------------------------------------------
 
     def hears_lease(self, write: LeaseWrite) -> None:
-        for now, what in self._unconfirmed.confirmed(write.entry.time):
-            self.found(now, what)
+        for at, what in self._unconfirmed.confirmed(write.entry.time):
+            self.found(at, what)
         if write.agent is None:
             self._by_hand(write)
             return

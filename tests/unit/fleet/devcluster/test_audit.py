@@ -70,3 +70,19 @@ async def test_the_reader_of_a_real_server_s_log_reads_it(tmp_path: Path) -> Non
 def test_a_level_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="audit_level"):
         ApiServer(ServerSettings(audit_path=str(tmp_path / "audit"), audit_level="Everything"))
+
+
+async def test_bodies_of_secrets_and_tokens_are_in_no_line(tmp_path: Path) -> None:
+    settings = ServerSettings(audit_path=str(tmp_path / "audit"), audit_level="RequestResponse")
+    server = ApiServer(settings, rng=random.Random(1), wall_seconds=lambda: EPOCH)
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "stringData": {"a": "hunter2"}}
+    headers = {"content-type": "application/json"}
+    for path, body in (
+        ("/api/v1/namespaces/default/secrets", secret),
+        ("/apis/authentication.k8s.io/v1/tokenreviews", {"kind": "TokenReview", "spec": {"token": "hunter2"}}),
+    ):
+        await server.handle("POST", path, (), msgspec.json.encode(body), headers)
+    server.close()
+    assert len(lines_of(tmp_path / "audit")) == 2
+    assert b"hunter2" not in (tmp_path / "audit").read_bytes()
+    assert b"aHVudGVyMg" not in (tmp_path / "audit").read_bytes()
