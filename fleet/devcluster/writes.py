@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleet.devcluster import statuses
@@ -115,8 +115,9 @@ class Writer:
                 raise statuses.not_found(kind, name)
             if uid:
                 raise uid_conflict(kind, key, name, uid, "")
-            metadata.pop("resourceVersion", None)
-            return self.create(table, namespace, body, dry_run=dry_run, manager=manager, kind=kind)
+            version = metadata.pop("resourceVersion", "")
+            outcome = self.create(table, namespace, body, dry_run=dry_run, manager=manager, kind=kind)
+            return _as_sent(table.kind, outcome, version) if dry_run and version else outcome
         if uid and uid != stored.meta.uid:
             raise uid_conflict(kind, key, name, uid, stored.meta.uid)
         return self._change(kind, table, stored, kind.decoded(stored), body, subresource, manager, dry_run)
@@ -320,3 +321,8 @@ class Writer:
         if stored is None:
             raise AssertionError("a put stores an object")
         return stored
+
+
+def _as_sent(kind: ResourceType, outcome: Outcome, version: str) -> Outcome:
+    """Under the version that the client sent: a dry run stores nothing that would have another."""
+    return replace(outcome, stored=encode(kind, outcome.stored.decode(), int(version)))

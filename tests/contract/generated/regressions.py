@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.generated.operations import DEPLOYMENT, Create, Operation, Options, Patch
+from tests.contract.generated.operations import DEPLOYMENT, LEASE, Create, List, Operation, Options, Patch, Update
 
 _PORT = {"containerPort": 81, "name": "other"}
 _CONTAINERS = [{"name": each, "image": "image:2", "ports": [_PORT]} for each in ("main", "side")]
@@ -16,6 +16,15 @@ REGRESSIONS: dict[str, list[Operation]] = {
     "a refused create is remarked on as well": [
         Create(subject=DEPLOYMENT, name="c", fields={"spec": _SPEC}, metadata={}),
         Create(subject=DEPLOYMENT, name="c", fields={"spec": _SPEC}, metadata={}),
+    ],
+    "a limit does not make a list of one name a read of the past": [
+        Create(subject=LEASE, name="b", fields={}),
+        Create(subject=LEASE, name="a", fields={}),
+        List(subject=LEASE, field_selector="metadata.name=a", limit=2, back=1),
+        List(subject=LEASE, field_selector="metadata.name=a", limit=2, back=1, match="Exact"),
+    ],
+    "an update that would create keeps the version it was sent in a dry run": [
+        Update(subject=LEASE, name="a", fields={}, version="older", options=Options(dry_run=True)),
     ],
 }
 """By a name that says what differed."""
