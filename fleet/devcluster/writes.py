@@ -15,7 +15,7 @@ from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
 from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
 from fleet.devcluster.fields.applying import Conflicts
-from fleet.devcluster.fields.gaps import gaps_of, reopen
+from fleet.devcluster.fields.gaps import gaps_of, has_blanks, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
 from fleet.devcluster.fields.tracking import Tracking, Types, set_entries, unchanged
@@ -67,6 +67,9 @@ class Writer:
     wall_seconds: Callable[[], float]
     types: Types = lambda resource: None
     _stamps: Stamps = field(init=False)
+    _blanks: set[str] = field(default_factory=set)
+    """UIDs of objects that an apply stored with metadata that says nothing: the real server's next write differs from
+    what is stored, whatever it changes."""
 
     def __post_init__(self) -> None:
         self._stamps = Stamps(self.rng, self.wall_seconds)
@@ -176,7 +179,8 @@ class Writer:
             raise statuses.apply_conflict(conflicts.each()) from None
         except LedgerError as error:
             raise statuses.StatusError(500, "", f"failed to decode managed fields: {error}") from None
-        gaps = list(gaps_of(found)) if kind.custom else []
+        gaps = gaps_of(found) if kind.custom else []
+        blanks = kind.custom and not subresource and has_blanks(found["metadata"])
         body = checked_body(kind, found)
         metadata = body["metadata"]
         if old is None and metadata.get("uid"):
@@ -188,10 +192,11 @@ class Writer:
             metadata.pop("resourceVersion", None)
             check_namespace_serves(self.namespaces, kind, namespace, name)
             complete_body(kind, body, creating=True)
-            return self._insert(kind, table, body, entries, dry_run)
+            reopen(body, gaps)
+            return self._insert(kind, table, body, entries, dry_run, blanks=blanks)
         complete_body(kind, body, creating=False)
         reopen(body, gaps)
-        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
+        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run, blanks=blanks)
 
     def delete(
         self,
@@ -214,6 +219,8 @@ class Writer:
         if options.unsafe:
             raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
+        if not dry_run:
+            self._blanks.discard(stored.meta.uid)
         body = stored.decode()
         metadata = body["metadata"]
         if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource and "deletionTimestamp" not in metadata:
@@ -241,7 +248,14 @@ class Writer:
         return Tracking(kind, complete, self.types)
 
     def _insert(
-        self, kind: ResourceType, table: Table, body: Object, entries: Entries | None, dry_run: bool
+        self,
+        kind: ResourceType,
+        table: Table,
+        body: Object,
+        entries: Entries | None,
+        dry_run: bool,
+        *,
+        blanks: bool = False,
     ) -> Outcome:
         metadata = body["metadata"]
         if metadata.get("generateName") and not metadata.get("name"):
@@ -262,6 +276,8 @@ class Writer:
             raise refusal
         if entries:
             metadata["managedFields"] = entries
+        if blanks and not dry_run:
+            self._blanks.add(metadata["uid"])
         return Outcome(self._put(table, body, dry_run), created=True)
 
     def _change(
@@ -291,6 +307,8 @@ class Writer:
         entries: Entries | None,
         subresource: str,
         dry_run: bool,
+        *,
+        blanks: bool = False,
     ) -> Outcome:
         check_version(kind, stored, body["metadata"].get("resourceVersion", ""))
         asked = kind
@@ -307,8 +325,10 @@ class Writer:
             if not dry_run:
                 self.storage.delete(table, stored.key)
             return Outcome(last, removed=not dry_run)
-        if unchanged(old, new):
+        if unchanged(old, new) and not blanks and stored.meta.uid not in self._blanks:
             return Outcome(stored)
+        if not dry_run:
+            (self._blanks.add if blanks else self._blanks.discard)(stored.meta.uid)
         return Outcome(self._put(table, new, dry_run))
 
     def _put(self, table: Table, body: Object, dry_run: bool) -> Stored:
