@@ -186,13 +186,24 @@ def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural
     return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {_together(causes)}', details=details)
 
 
-def wrong_kind(kind: ResourceType, given: str, name: str, causes: Sequence[Cause]) -> StatusError:
+def wrong_kind(kind: ResourceType, given: str, name: str) -> StatusError:
     """422 of a custom resource that says to be of another kind: it is called by what it says."""
-    group = kind.resource.group
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{given}": must be {kind.kind}', "kind")
+    return _misnamed(given, kind.resource.group, name, cause)
+
+
+def wrong_version(kind: ResourceType, given: str, name: str, version: str) -> StatusError:
+    """422 of a custom resource that a patch would make one of another version."""
+    wanted = kind.resource.api_version
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{version}": must be {wanted}', "apiVersion")
+    return _misnamed(given, version.rpartition("/")[0], name, cause)
+
+
+def _misnamed(kind: str, group: str, name: str, cause: Cause) -> StatusError:
     details = {"name": name} if name else {}
-    details |= {"group": group, "kind": given}
-    message = f'{given}.{group} "{name}" is invalid: {_together(causes)}'
-    return StatusError(422, "Invalid", message, details={**details, "causes": _cause_list(causes)})
+    details |= {"group": group, "kind": kind} if group else {"kind": kind}
+    message = f'{kind}{group and "."}{group} "{name}" is invalid: {cause.text()}'
+    return StatusError(422, "Invalid", message, details={**details, "causes": _cause_list([cause])})
 
 
 def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:

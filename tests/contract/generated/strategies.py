@@ -147,6 +147,11 @@ _SHARED_PATHS: tuple[tuple[str, st.SearchStrategy[Any]], ...] = (
 )
 
 
+_moved_label = st.sampled_from(["copy", "move"]).map(
+    lambda name: {"op": name, "from": "/metadata/labels/app", "path": "/metadata/labels/tier"}
+)
+
+
 def _json_operation(path: str, values: st.SearchStrategy[Any]) -> Documents:
     plain = st.fixed_dictionaries(
         {"op": st.sampled_from(["add", "add", "replace", "test"]), "path": st.just(path), "value": values}
@@ -156,7 +161,8 @@ def _json_operation(path: str, values: st.SearchStrategy[Any]) -> Documents:
 
 def _json_patches(subject: Subject) -> st.SearchStrategy[list[Document]]:
     paths = (*PATHS[subject], *_SHARED_PATHS)
-    return st.lists(st.one_of([_json_operation(path, values) for path, values in paths]), min_size=1, max_size=2)
+    plain = [_json_operation(path, values) for path, values in paths]
+    return st.lists(st.one_of([*plain, _moved_label]), min_size=1, max_size=2)
 
 
 def _with_nulls(document: Document, nulls: frozenset[str]) -> Document:
@@ -187,7 +193,8 @@ def _applied(draw: st.DrawFn, documents: Documents) -> Document:
     if "tags" in body.get("spec", {}):  # the real server tells either of two mistakes, at random
         body["spec"]["tags"] = sorted(set(body["spec"]["tags"]))
     metadata = draw(st.none() | _metadata)
-    return {**body, "metadata": metadata} if metadata else body
+    body = {**body, "metadata": metadata} if metadata else body
+    return _with_nulls(body, draw(_nulls) if draw(st.integers(0, 5)) == 0 else frozenset())
 
 
 _managers = st.sampled_from(["first", "second", "third"])
