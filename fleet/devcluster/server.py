@@ -88,7 +88,7 @@ class ApiServer:
         self._definitions: Definitions = definitions
         self._nonresource = NonResource(self.registry)
         self._reading = Reading(self.settings, self.storage, self.cache, self.watching, self._log)
-        self._writing = Writing(self.settings, self.storage, self.writer, definitions, self._log)
+        self._writing = Writing(self.settings, self.storage, self.writer, definitions.follow, self._log)
         self.garbage: Garbage = (
             beside.garbage if beside else Garbage(self.storage, self.registry, self.writer, self._log, self.settings)
         )
