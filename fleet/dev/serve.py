@@ -82,11 +82,11 @@ async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]
     tls = _tls(options)
     recorder = Recorder()
     journal = JournalFile(recorder, options.journal) if options.journal else None
-    server = ApiServer(settings, recorder=recorder)
+    server = ApiServer(settings, name=CONTEXT, recorder=recorder)
     for file, body in documents:
         await _create(server, file, body, options.admin_token)
     numbers = range(2, options.front_ends + 1)
-    others = [ApiServer(settings, recorder=recorder, beside=server, name=f"{CONTEXT}-{each}") for each in numbers]
+    others = [server.another(f"{CONTEXT}-{each}") for each in numbers]
     doors: list[HttpDoor] = []
     try:
         for each in (server, *others):
