@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from fleet.devcluster.commits import Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """stored: the object after the write; the last state of a removed one. created: a PUT that created."""
 
     stored: Stored
