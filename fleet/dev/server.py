@@ -60,5 +60,6 @@ async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterab
     await door.close()
 
 
-def write_kubeconfig(file: Path, url: str) -> None:
-    file.write_text(kubeconfig_text(url, name=CONTEXT, namespace=NAMESPACE), encoding="utf-8")
+def kubeconfig_of(url: str) -> str:
+    """The text of one that leads to the server."""
+    return kubeconfig_text(url, name=CONTEXT, namespace=NAMESPACE)
