@@ -78,6 +78,8 @@ class ApiServer:
         self.faults = Faults(self.rng, witness_for(recorder))
         self.cache = WatchCache(self.storage)
         self.faults.lose = self.cache.lose
+        self.faults.replicas.make = self._stand_in
+        self._stand_ins: list[ApiServer] = []
         self.watching = Watching(self.storage, self.cache, self.rng, self.settings)
         self._log = RequestLog(recorder)
         namespaces = self.storage.table(NAMESPACES)
@@ -115,6 +117,7 @@ class ApiServer:
         if beside is not None:
             if name:
                 beside.faults.routes[name] = self._answer
+                beside.faults.replicas.caches[name] = self.cache
             return
         for each in self.registry:  # before the first write, so that the history of every table begins at the start
             self.storage.table(each)
@@ -169,6 +172,12 @@ class ApiServer:
             self._accounts.catch_up()
         return answer
 
+    def _stand_in(self, name: str) -> None:
+        """A further front end, for a fault that makes one stale. It has been there as long as this one."""
+        other = ApiServer(self.settings, rng=self.rng, recorder=self.recorder, beside=self, name=name)
+        other.cache.since = self.cache.since
+        self._stand_ins.append(other)
+
     async def run_controllers(self) -> None:
         """What the control plane does on its own, garbage collection and compaction, until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -182,6 +191,8 @@ class ApiServer:
     def close(self) -> None:
         """Ends all watches, and the audit log."""
         self.watching.end()
+        for each in self._stand_ins:
+            each.close()
         if self._audit is not None:
             self._audit.close()
 
