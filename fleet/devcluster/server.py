@@ -14,6 +14,7 @@ from fleet.devcluster.backend import Backend
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.fields.manager import UNKNOWN, Manager
+from fleet.devcluster.frontends import FrontEnd
 from fleet.devcluster.nonresource import NonResource
 from fleet.devcluster.podactions import PodActions
 from fleet.devcluster.printing.showing import Showing, failed_answer
@@ -63,9 +64,11 @@ class ApiServer:
         self.rng, self.registry, self.storage = self.backend.rng, self.backend.registry, self.backend.storage
         self._audit = audit_for(self.settings, self.rng, self.backend.wall_seconds)
         self.faults = Faults(self.rng, witness_for(self.recorder))
-        self.backend.front_ends.join(name, self._answer, self.faults.routes)
+        self.backend.front_ends.check(name)
         self.cache = WatchCache(self.storage, self.backend.watched_since)
-        self.faults.lose = self.cache.lose
+        self.backend.front_ends.join(name, FrontEnd(self._answer, self.cache, self.faults.replicas))
+        self.faults.lose, self.faults.replicas.make = self.cache.lose, self._stand_in
+        self._stand_ins: list[ApiServer] = []
         self.watching = Watching(self.storage, self.cache, self.rng, self.settings)
         self.metrics = RequestMetrics(self.watching, self.storage.tables)
         self._guard, self._accounts = self.backend.guard, self.backend.accounts
@@ -139,9 +142,17 @@ class ApiServer:
             self._accounts.catch_up()
         return answer
 
+    def _stand_in(self, name: str) -> None:
+        """A further front end, for a fault that makes one stale. It has been there as long as this one."""
+        other = self.another(name)
+        other.cache.since = self.cache.since
+        self._stand_ins.append(other)
+
     def close(self) -> None:
         """Ends all watches, and the audit log."""
         self.watching.end()
+        for each in self._stand_ins:
+            each.close()
         if self._audit is not None:
             self._audit.close()
 

@@ -109,6 +109,14 @@ async def test_a_request_that_was_handed_on_is_recorded_once(cluster: Cluster) -
     assert [entry.name for entry in cluster.recorder.entries if entry.verb == "create"] == ["a"]
 
 
+def test_front_ends_that_make_others_stale_make_each_their_own(cluster: Cluster) -> None:
+    servers = [cluster.server, cluster.server.another("b")]
+    for each in servers:
+        each.faults.inject(StaleReplica(match=LIST, frozen=True))
+    made = ["stale-1", "stale-2"]
+    assert [sorted(each.faults.routes) for each in servers] == [["b", *made], ["a", *made]]
+
+
 @pytest.mark.looptime
 async def test_the_controllers_run_once_however_many_front_ends_ask_for_them() -> None:
     cluster = Cluster.make(ServerSettings(compaction_seconds=300))
