@@ -136,7 +136,8 @@ def test_a_fault_moves_the_clients_of_one_front_end_to_another(tmp_path: Path) -
         clusters = yaml.safe_load(kubeconfig.read_text())["clusters"]
         urls = {cluster["name"]: cluster["cluster"]["server"] for cluster in clusters}
         fault = json.dumps({"fault": "stale_replica", "replica": "dev"}).encode()
-        with urllib.request.urlopen(urllib.request.Request(f"{urls['dev-3']}/-/faults", fault), timeout=10) as response:
+        inject = urllib.request.Request(f"{urls['dev-3']}/-/faults", fault, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(inject, timeout=10) as response:
             assert response.status == 201
         document(f"{urls['dev-3']}/api/v1/namespaces")
         with urllib.request.urlopen(f"{urls['dev']}/metrics", timeout=10) as response:
