@@ -1,4 +1,6 @@
-"""The control endpoint of an embedded server or a fault proxy, under `/-/`. Doors let loopback in, nobody else.
+"""The control endpoint of an embedded server or a fault proxy, under `/-/`.
+
+Doors let loopback in, nobody else, and no page of a browser: see `browsers`. What is posted must say that it is JSON.
 
 GET /-/verdict              the judge's verdict so far, as JSON
 GET /-/invariants           what it says about I1 to I27, as text
@@ -104,6 +106,11 @@ class JournalStream:
 
     def _notice(self, entry: Entry) -> None:
         self._arrived.set()
+
+
+def refused(status: int, why: str) -> Answer:
+    """In the form in which the endpoint tells all its errors."""
+    return Answer(status, msgspec.json.encode({"field": "", "error": why}))
 
 
 def _counts(recorder: Recorder) -> bytes:

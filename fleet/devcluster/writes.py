@@ -19,6 +19,7 @@ from fleet.devcluster.fields.gaps import gaps_of, has_blanks, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
 from fleet.devcluster.fields.tracking import Tracking, Types, set_entries, unchanged
+from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.preconditions import (
     check_name,
     check_namespace_serves,
@@ -42,15 +43,6 @@ from fleet.devcluster.strategy import (
     warnings_of,
 )
 from shards.objects import Object
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """stored: the object after the write; the last state of a removed one. created: a PUT that created."""
-
-    stored: Stored
-    created: bool = False
-    removed: bool = False
 
 
 @dataclass(slots=True)

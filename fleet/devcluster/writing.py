@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.builtins.podwarnings import TEMPLATES
-from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.deleteoptions import delete_options
 from fleet.devcluster.fields.wanted import read_wanted
 from fleet.devcluster.listoptions import filter_of
 from fleet.devcluster.lists import encoded_list
+from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
@@ -19,18 +20,21 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Storage, Table
 from fleet.devcluster.strategy import read_body, warnings_of
 from fleet.devcluster.writeoptions import manager_of
-from fleet.devcluster.writes import Outcome, Writer
+from fleet.devcluster.writes import Writer
 from shards.objects import Object
 
 
 @dataclass(slots=True)
 class Writing:
-    """Answers writes. kind: of the request's version, where that is not the one that is stored."""
+    """Answers writes. kind: of the request's version, where that is not the one that is stored.
+
+    _follow: called with every write that was not only tried, so that what depends on the object can follow.
+    """
 
     settings: ServerSettings
     _storage: Storage
     _writer: Writer
-    _definitions: Definitions
+    _follow: Callable[[ResourceType, Outcome], None]
     _log: RequestLog
 
     def create(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
@@ -101,10 +105,10 @@ class Writing:
         status = 202 if options.orphan_dependents is False and not outcome.removed else 200
         if not dry_run:
             self._log.answered("delete", request, target, status, outcome.stored, removed=outcome.removed)
-            self._definitions.follow(table.kind, outcome)
+            self._follow(table.kind, outcome)
         if not outcome.removed or kind.returns_deleted:
             return Answer(status, _shown(kind, table, outcome))
-        return Answer.deleted(kind, outcome.stored)
+        return Answer.deleted(kind, outcome.stored.meta)
 
     def delete_collection(
         self, request: Request, target: Target, table: Table, kind: ResourceType | None = None
@@ -118,7 +122,7 @@ class Writing:
             outcome = self._writer.delete(table, stored.meta.namespace, stored.meta.name, options, dry_run=dry_run)
             if not dry_run:
                 self._log.answered("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
-                self._definitions.follow(table.kind, outcome)
+                self._follow(table.kind, outcome)
         return Answer(200, encoded_list(kind, chosen, {"resourceVersion": str(version)}, stored_as=table.kind))
 
     @staticmethod
@@ -142,7 +146,7 @@ class Writing:
             request.warnings += warnings_of(kind, outcome.stored.decode(), old)
         if not request.dry_run:
             self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
-            self._definitions.follow(table.kind, outcome)
+            self._follow(table.kind, outcome)
         return Answer(status, _shown(kind, table, outcome))
 
 

@@ -15,6 +15,9 @@ from shards.useragent import UserAgent
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 
+LARGEST = (1 << 63) - 1
+"""Of whole numbers: what JSON readers agree on, and beyond all that is counted here."""
+
 _VERBS = get_args(Verb)
 _EVENT_TYPES = get_args(EventType)
 
@@ -156,6 +159,9 @@ class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         unknown = [each for each in self.types if each not in _EVENT_TYPES]
         if unknown:
             raise ConfigError("events.types", f"{unknown[0]!r} is no type; write {', '.join(_EVENT_TYPES)}")
+        for field, version in (("first_version", self.first_version), ("last_version", self.last_version)):
+            if not 0 <= version <= LARGEST:
+                raise ConfigError(f"events.{field}", f"{version} is no resourceVersion; write 0 for no bound")
         if self.last_version and self.last_version < self.first_version:
             raise ConfigError("events.last_version", f"{self.last_version} is before first_version")
 

@@ -85,8 +85,11 @@ class Upstream:
     async def send(self, request: Request, target: str, headers: MultiMapping[str]) -> Answer:
         """target: path and query as the client wrote them; headers: likewise.
 
-        Raises ConnectionLost where the server does not answer.
+        Raises ConnectionLost where the server does not answer, and for a target that is no path.
         """
+        if not target.startswith("/"):
+            # "@elsewhere/" behind the host would be the host, and would get the credentials.
+            raise ConnectionLost(f"{target!r} is no path")
         token = _taken.set([])
         try:
             response = await self._session.request(
