@@ -248,6 +248,13 @@ def refused_patch() -> StatusError:
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
+def unconverted_scale(namespace: str, name: str) -> StatusError:
+    """500 of an apply that would change the scale of a custom resource: the real server cannot do it either."""
+    what = f"({namespace}/{name}; autoscaling/v1, Kind=Scale)"
+    why = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return StatusError(500, "", f"failed to convert new object {what} to proper version: {why}")
+
+
 def apply_conflict(conflicts: Sequence[tuple[str, str]]) -> StatusError:
     """409 of a server-side apply. conflicts: who owns the field, and the field as a path."""
     causes = [

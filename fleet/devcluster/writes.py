@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
 from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
-from fleet.devcluster.fields.applying import Conflicts
 from fleet.devcluster.fields.gaps import gaps_of, has_blanks, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
@@ -158,7 +159,7 @@ class Writer:
         manager: Manager = UNKNOWN,
         kind: ResourceType | None = None,
     ) -> Outcome:
-        """PATCH of server-side apply: creates what is absent. Raises StatusError."""
+        """PATCH of server-side apply: creates what is absent. Raises StatusError, and Conflicts, which callers word."""
         kind = kind or table.kind
         stored = table.objects.get(object_key(namespace, name))
         if stored is None and subresource:
@@ -167,8 +168,6 @@ class Writer:
         tracking = self._tracking(kind, Manager(manager.name, APPLY, manager.subresource))
         try:
             found, entries = tracking.apply(old, wanted, force=force)
-        except Conflicts as conflicts:
-            raise statuses.apply_conflict(conflicts.each()) from None
         except LedgerError as error:
             raise statuses.StatusError(500, "", f"failed to decode managed fields: {error}") from None
         gaps = gaps_of(found) if kind.custom else []
@@ -337,4 +336,4 @@ class Writer:
 
 def _as_sent(kind: ResourceType, outcome: Outcome, version: str) -> Outcome:
     """Under the version that the client sent: a dry run stores nothing that would have another."""
-    return replace(outcome, stored=encode(kind, outcome.stored.decode(), int(version)))
+    return msgspec.structs.replace(outcome, stored=encode(kind, outcome.stored.decode(), int(version)))

@@ -104,3 +104,10 @@ async def test_an_apply_may_take_every_label_away(cluster: Cluster) -> None:
     await apply_website(cluster, {"labels": {"x": "y"}})
     status, found = await apply_website(cluster, {"labels": {}})
     assert (status, "labels" in found["metadata"]) == (200, False)
+
+
+async def test_a_dry_update_that_would_create_keeps_the_version_it_was_sent(cluster: Cluster) -> None:
+    body = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": {"name": "a", "resourceVersion": "7"}}
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"
+    answer = await cluster.server.handle("PUT", path, [("dryRun", "All")], msgspec.json.encode(body))
+    assert (answer.status, msgspec.json.decode(answer.body)["metadata"]["resourceVersion"]) == (201, "7")
