@@ -222,7 +222,7 @@ class StrategicPatch(_Read):
         """The converter of plain maps has words of its own."""
         found = _UNMARSHAL.search(why)
         if found is None:
-            return why
+            return f"error decoding from json: {why}" if "base64" in why else why
         given, wanted = found["given"], found["wanted"]
         kinds = {"array": "slice", "object": "map", "number": "int64"}
         if wanted.startswith("map["):

@@ -111,7 +111,7 @@ class Scaling:
         # A conflict is told before a number that is wrong.
         shown = self._shown(kind, paths, outcome.stored, strict=False)
         if kind.custom and shown["spec"] != self._shown(kind, paths, stored, strict=False)["spec"]:
-            raise statuses.unconverted_scale(scale["metadata"].get("namespace", ""), target.name)
+            raise statuses.unconverted_scale(scale["metadata"])
         _check(kind, paths, target.name, shown["spec"].get("replicas", 0))
         if not request.dry_run:
             outcome = self._tried(request, table, target, kind, wanted, manager, dry_run=False)

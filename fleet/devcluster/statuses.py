@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -248,10 +248,22 @@ def refused_patch() -> StatusError:
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
-def unconverted_scale(namespace: str, name: str) -> StatusError:
+def unconverted(kind: ResourceType, metadata: Mapping[str, Any], why: str) -> StatusError:
+    """500 of an apply whose result is no object of the kind."""
+    into = f"{kind.resource.group}/{kind.resource.version}, Kind={kind.kind}"
+    return _unconverted(
+        metadata, into, f"unable to convert unstructured object to {into}: error decoding from json: {why}"
+    )
+
+
+def unconverted_scale(metadata: Mapping[str, Any]) -> StatusError:
     """500 of an apply that would change the scale of a custom resource: the real server cannot do it either."""
-    what = f"({namespace}/{name}; autoscaling/v1, Kind=Scale)"
     why = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return _unconverted(metadata, "autoscaling/v1, Kind=Scale", why)
+
+
+def _unconverted(metadata: Mapping[str, Any], into: str, why: str) -> StatusError:
+    what = f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {into})"
     return StatusError(500, "", f"failed to convert new object {what} to proper version: {why}")
 
 

@@ -109,7 +109,7 @@ async def scale_by_apply(stage: Stage) -> None:
     for one, some in ((f"{deployments}/one", applies), (kind.path("one"), applies[:4])):
         for query, body in some:
             await stage.ask("PATCH", f"{one}/scale", body, query=query, content_type=APPLY)
-        await stage.ask("GET", one)
+    await stage.ask("GET", f"{deployments}/one")
     await stage.ask(
         "PATCH", f"{deployments}/none/scale", _scale("none", 1), query={"fieldManager": "a"}, content_type=APPLY
     )
