@@ -189,6 +189,13 @@ class Writer:
         reopen(body, gaps)
         return self._replace(kind, table, stored, old, body, entries, subresource, dry_run, blanks=blanks)
 
+    def scale(
+        self, kind: ResourceType, table: Table, stored: Stored, body: Object, entries: Entries, *, dry_run: bool
+    ) -> Outcome:
+        """An update of the number that a scale shows. entries: of managedFields. Raises StatusError."""
+        complete_body(kind, body, creating=False)
+        return self._replace(kind, table, stored, kind.decoded(stored), body, entries, "scale", dry_run)
+
     def delete(
         self,
         table: Table,
@@ -231,12 +238,13 @@ class Writer:
 
     # ------------------------------------------------------------------ steps of the above
 
+    def stamped(self, manager: Manager, kind: ResourceType) -> Manager:
+        """The manager of a write of this kind at this moment."""
+        version, time = kind.resource.api_version, self._stamps.time()
+        return Manager(manager.name, manager.operation, manager.subresource, version, time)
+
     def _tracking(self, kind: ResourceType, manager: Manager) -> Tracking:
-        version = kind.resource.api_version
-        # A write through scale has no time on the real server: it is written in terms of another kind.
-        time = "" if manager.subresource == "scale" else self._stamps.time()
-        complete = Manager(manager.name, manager.operation, manager.subresource, version, time)
-        return Tracking(kind, complete, self.types)
+        return Tracking(kind, self.stamped(manager, kind), self.types)
 
     @staticmethod
     def _read_applied(kind: ResourceType, found: Object) -> Object:

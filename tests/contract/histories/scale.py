@@ -105,11 +105,11 @@ async def scale_by_apply(stage: Stage) -> None:
         ({"fieldManager": "b"}, _scale("one", -1)),
         ({"fieldManager": "a"}, _scale("one", 1, resourceVersion="1")),
     ]
-    # The real server cannot convert the scale of a custom resource once it has an owner: 500.
-    for one, some in ((f"{deployments}/one", applies), (kind.path("one"), applies[:4])):
-        for query, body in some:
+    # The real server cannot convert the scale of a custom resource that an apply changes: 500.
+    for one in (f"{deployments}/one", kind.path("one")):
+        for query, body in applies:
             await stage.ask("PATCH", f"{one}/scale", body, query=query, content_type=APPLY)
-    await stage.ask("GET", f"{deployments}/one")
+            await stage.ask("GET", one)
     await stage.ask(
         "PATCH", f"{deployments}/none/scale", _scale("none", 1), query={"fieldManager": "a"}, content_type=APPLY
     )
