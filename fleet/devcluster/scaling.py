@@ -10,8 +10,15 @@ import msgspec
 from fleet.devcluster import statuses
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.patches import check_type, patch_of
+from fleet.devcluster.fields.applying import Conflicts
+from fleet.devcluster.fields.ledger import Holding
+from fleet.devcluster.fields.manager import Manager
+from fleet.devcluster.fields.sets import MEMBER, FieldSet
+from fleet.devcluster.fields.wanted import read_wanted
+from fleet.devcluster.outcome import Outcome
+from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
 from fleet.devcluster.preconditions import check_name
+from fleet.devcluster.remarks import remarks
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import ResourceType
@@ -27,6 +34,7 @@ SCALE: Final = ResourceType(
     "Scale",
     fields=frozenset(("kind", "apiVersion", "metadata", "spec", "status")),
 )
+_NUMBER: Final[FieldSet] = {"f:spec": {"f:replicas": MEMBER}}
 _UNSET = -(2**31)
 
 
@@ -43,6 +51,9 @@ class Scaling:
             stored = self._stored(target, kind, table)
             self._log.answered("get", request, target, 200, stored)
             return Answer(200, msgspec.json.encode(self._shown(kind, paths, stored)))
+        if request.content_type == APPLY_PATCH and request.method == "PATCH":
+            check_type(kind, request.content_type)
+            return self._applied(request, target, kind, paths, table)
         if request.method == "PUT":
             scale = self._read(request, kind)
             check_name(scale["metadata"], target.name)
@@ -81,6 +92,65 @@ class Scaling:
             manager=manager_of(request, "scale"),
             kind=kind,
         )
+        return self._answered(request, target, kind, paths, table, outcome)
+
+    def _applied(self, request: Request, target: Target, kind: ResourceType, paths: ScalePaths, table: Table) -> Answer:
+        """An apply of a scale is an apply of its number to the object."""
+        manager = manager_of(request, "scale", apply=True)
+        scale = read_wanted(SCALE, request.body or b"", validation=request.field_validation, warnings=request.warnings)
+        stored = self._stored(target, kind, table)
+        check_name(scale["metadata"], target.name)
+        metadata = {"name": target.name, "namespace": target.namespace}
+        if version := scale["metadata"].get("resourceVersion"):
+            metadata["resourceVersion"] = version
+        wanted: Object = {"apiVersion": kind.resource.api_version, "kind": kind.kind, "metadata": metadata}
+        replicas = (scale.get("spec") or {}).get("replicas")
+        if replicas is not None:
+            wanted = scaled(paths, wanted, replicas)
+        outcome = self._tried(request, table, target, kind, wanted, manager, dry_run=True)
+        # A conflict is told before a number that is wrong.
+        shown = self._shown(kind, paths, outcome.stored, strict=False)
+        if kind.custom and shown["spec"] != self._shown(kind, paths, stored, strict=False)["spec"]:
+            raise statuses.unconverted_scale(scale["metadata"])
+        _check(kind, paths, target.name, shown["spec"].get("replicas", 0))
+        if not request.dry_run:
+            outcome = self._tried(request, table, target, kind, wanted, manager, dry_run=False)
+        return self._answered(request, target, kind, paths, table, outcome)
+
+    def _tried(
+        self,
+        request: Request,
+        table: Table,
+        target: Target,
+        kind: ResourceType,
+        wanted: Object,
+        manager: Manager,
+        *,
+        dry_run: bool,
+    ) -> Outcome:
+        try:
+            return self._writer.apply(
+                table,
+                target.namespace,
+                target.name,
+                wanted,
+                "scale",
+                force=request.flag("force"),
+                dry_run=dry_run,
+                manager=manager,
+                kind=kind,
+            )
+        except Conflicts as conflicts:
+            through = {
+                holder: Holding(_NUMBER, SCALE.resource.api_version, held.time)
+                for holder, held in conflicts.fields.items()
+            }
+            raise statuses.apply_conflict(Conflicts(through).each()) from None
+
+    def _answered(
+        self, request: Request, target: Target, kind: ResourceType, paths: ScalePaths, table: Table, outcome: Outcome
+    ) -> Answer:
+        request.warnings += remarks(kind, table, outcome, dry_run=request.dry_run)
         if not request.dry_run:
             verb = "update" if request.method == "PUT" else "patch"
             self._log.answered(verb, request, target, 200, outcome.stored, removed=outcome.removed)

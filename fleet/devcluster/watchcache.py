@@ -63,8 +63,8 @@ class WatchCache:
     begins anew, when all watches of its front end must end.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self.since = storage.version if storage.tables() else 0
+    def __init__(self, storage: Storage, since: int) -> None:
+        self.since = since
         self.on_restart: list[Callable[[], None]] = []
         self._storage = storage
         self._hearers: dict[TableKey, dict[Hear, None]] = {}

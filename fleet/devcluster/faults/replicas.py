@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import count
 from typing import Protocol
 
 from fleet.devcluster.answers import Answer
@@ -86,7 +87,8 @@ class Replicas:
     def _another(self) -> str:
         if self.make is None:
             raise ConfigError("replica", "there is no other front end")
-        name = f"stale-{len(self._made) + 1}"
+        # Other front ends make some too, and those are known here.
+        name = next(each for number in count(1) if (each := f"stale-{number}") not in self.routes)
         self.make(name)
         self._made.append(name)
         return name

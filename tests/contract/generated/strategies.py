@@ -83,6 +83,14 @@ _deployment_status = st.fixed_dictionaries(
     {"status": _some({"replicas": st.integers(0, 3), "observedGeneration": st.integers(0, 3)})}
 )
 
+_secret_fields = _some(
+    {
+        "data": _some({"a": st.sampled_from(["YQ==", "", "no base64"]), "b": st.just("Yg==")}),
+        "stringData": _some({"a": _words, "c": _words}),
+        "type": st.sampled_from(["Opaque", "example.com/other"]),
+        "immutable": st.just(False),
+    }
+)
 _conditions = st.lists(
     st.fixed_dictionaries(
         {"type": st.sampled_from(["Ready", "Synced"]), "status": st.sampled_from(["True", "False"])},
@@ -119,6 +127,7 @@ FIELDS: dict[Subject, Documents] = {
     op.LEASE: _lease_fields,
     op.DEPLOYMENT: _deployment_fields,
     op.WIDGET: _widget_fields,
+    op.SECRET: _secret_fields,
 }
 STATUS: dict[Subject, Documents] = {op.DEPLOYMENT: _deployment_status, op.WIDGET: _widget_status}
 
@@ -137,6 +146,7 @@ PATHS: dict[Subject, tuple[tuple[str, st.SearchStrategy[Any]], ...]] = {
         ("/spec/options/deep", st.just({"on": True})),
         ("/spec/free/anything", _words),
     ),
+    op.SECRET: (("/data/a", st.sampled_from(["YQ==", "Yg=="])), ("/stringData", st.just({"b": "2"}))),
 }
 """What JSON patches touch, besides labels and finalizers."""
 _SHARED_PATHS: tuple[tuple[str, st.SearchStrategy[Any]], ...] = (
@@ -144,6 +154,11 @@ _SHARED_PATHS: tuple[tuple[str, st.SearchStrategy[Any]], ...] = (
     ("/metadata/labels/app", st.sampled_from(["x", "y"])),
     ("/metadata/finalizers/-", st.just("example.com/a")),
     ("/metadata/finalizers", st.just([])),
+)
+
+
+_moved_label = st.sampled_from(["copy", "move"]).map(
+    lambda name: {"op": name, "from": "/metadata/labels/app", "path": "/metadata/labels/tier"}
 )
 
 
@@ -156,7 +171,8 @@ def _json_operation(path: str, values: st.SearchStrategy[Any]) -> Documents:
 
 def _json_patches(subject: Subject) -> st.SearchStrategy[list[Document]]:
     paths = (*PATHS[subject], *_SHARED_PATHS)
-    return st.lists(st.one_of([_json_operation(path, values) for path, values in paths]), min_size=1, max_size=2)
+    plain = [_json_operation(path, values) for path, values in paths]
+    return st.lists(st.one_of([*plain, _moved_label]), min_size=1, max_size=2)
 
 
 def _with_nulls(document: Document, nulls: frozenset[str]) -> Document:
@@ -187,7 +203,8 @@ def _applied(draw: st.DrawFn, documents: Documents) -> Document:
     if "tags" in body.get("spec", {}):  # the real server tells either of two mistakes, at random
         body["spec"]["tags"] = sorted(set(body["spec"]["tags"]))
     metadata = draw(st.none() | _metadata)
-    return {**body, "metadata": metadata} if metadata else body
+    body = {**body, "metadata": metadata} if metadata else body
+    return _with_nulls(body, draw(_nulls) if draw(st.integers(0, 5)) == 0 else frozenset())
 
 
 _managers = st.sampled_from(["first", "second", "third"])
@@ -202,6 +219,7 @@ _apply_options = st.builds(
 )
 _names = st.sampled_from(NAMES)
 _selectors = st.sampled_from(["", "app", "app=x", "app!=y", "tier in (x,y)", "!tier"])
+_shown = st.sampled_from(["", "", "", "table", "partial"])
 _backs = st.sampled_from([None, None, -1, 0, 1, 2, 5])
 
 
@@ -256,7 +274,7 @@ def _deletes(draw: st.DrawFn, subject: Subject) -> op.Delete:
 
 def _reads(subject: Subject) -> st.SearchStrategy[op.Operation]:
     return st.one_of(
-        st.builds(op.Get, st.just(subject), _names, _backs),
+        st.builds(op.Get, st.just(subject), _names, _backs, shown=_shown),
         st.builds(
             op.List,
             st.just(subject),
@@ -265,6 +283,7 @@ def _reads(subject: Subject) -> st.SearchStrategy[op.Operation]:
             limit=st.sampled_from([0, 0, 1, 2]),
             back=_backs,
             match=st.sampled_from(["", "", "Exact", "NotOlderThan"]),
+            shown=_shown,
         ),
         st.builds(
             op.Watch,
@@ -274,6 +293,12 @@ def _reads(subject: Subject) -> st.SearchStrategy[op.Operation]:
             initial=st.booleans(),
         ),
     )
+
+
+@st.composite
+def _scales(draw: st.DrawFn) -> op.Scale:
+    kind = draw(st.sampled_from(["put", "json", "merge", "apply"]))
+    return op.Scale(draw(_names), draw(st.integers(-1, 3)), kind, draw(_apply_options if kind == "apply" else _options))
 
 
 def _about(subject: Subject) -> st.SearchStrategy[op.Operation]:
@@ -290,6 +315,7 @@ def _about(subject: Subject) -> st.SearchStrategy[op.Operation]:
         _deletes(subject),
         _reads(subject),
         collections,
+        *([_scales()] if subject is op.DEPLOYMENT else []),
     )
 
 

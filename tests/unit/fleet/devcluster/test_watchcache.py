@@ -59,7 +59,7 @@ class Pair:
 @pytest.fixture
 def pair() -> Pair:
     cluster = Cluster.make()
-    return Pair(cluster, ApiServer(beside=cluster.server))
+    return Pair(cluster, cluster.server.another("b"))
 
 
 def now() -> float:
@@ -190,7 +190,7 @@ async def test_a_watch_cannot_begin_before_its_front_end_did() -> None:
     cluster = Cluster.make()
     version = str(cluster.server.storage.version)
     await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
-    late = Pair(cluster, ApiServer(beside=cluster.server))
+    late = Pair(cluster, cluster.server.another("b"))
     assert (await shown(await late.watch(resourceVersion=version)))[0][0] == "ERROR"
     status, _ = await late.ask(resourceVersion=version, resourceVersionMatch="Exact")
     assert status == 200
@@ -221,7 +221,7 @@ async def test_a_restore_takes_every_front_end_along(pair: Pair) -> None:
 
 async def test_a_client_is_moved_to_a_front_end_that_stands_still_and_back() -> None:
     cluster = Cluster.make()
-    other = ApiServer(beside=cluster.server, name="b")
+    other = cluster.server.another("b")
     await cluster.client.create(CONFIG_MAPS, "default", config_map("old"))
     other.cache.freeze()
     await cluster.client.create(CONFIG_MAPS, "default", config_map("new"))

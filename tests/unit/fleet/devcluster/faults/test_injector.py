@@ -392,7 +392,7 @@ async def test_faults_at_one_time_have_replicas_of_their_own_and_later_ones_take
 
 
 async def test_a_named_replica_is_made_stale_and_undone(bench: Bench, server: ApiServer) -> None:
-    other = ApiServer(beside=server, name="b")
+    other = server.another("b")
     fault = bench.faults.inject(StaleReplica(match=STRUCK, replica="b", frozen=True))
     await bench.create("a")
     assert (other.cache.apart, await cached(bench)) == (True, [])
