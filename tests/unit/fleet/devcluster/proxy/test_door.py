@@ -106,3 +106,10 @@ async def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_on(
             assert response.status == 201
         async with session.get(f"{url}/a") as response:
             assert (await response.json())["data"] == {"a": "1"}
+
+
+async def test_the_kubeconfig_of_the_proxy_is_its_owners_alone(proxy: FaultProxy, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    proxy.write_kubeconfig(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert proxy.url in file.read_text()
