@@ -180,7 +180,9 @@ class Faults:
                 self._truncate(asked, answer)
             if not self._present.any(BODIES, asked):
                 return answer
-        answer.stream, answer.body = self._wrap(asked, answer), b""
+        stream = self._wrap(asked, answer)
+        if stream.struck or answer.stream is not None:
+            answer.stream, answer.body = stream, b""
         return answer
 
     async def _delayed(self, asked: Asked) -> None:

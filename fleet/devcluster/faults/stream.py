@@ -65,6 +65,11 @@ class FaultyStream:
         self._moved = asyncio.Event()
         """Set when faults came or went, or when something was taken: the pump looks again."""
 
+    @property
+    def struck(self) -> bool:
+        """Whether any fault is at work."""
+        return not self._plain
+
     def attach(self, injection: Injection) -> None:
         self._plain = False
         self._delivery.attach(injection, whole_bytes=self.whole_bytes)

@@ -24,6 +24,7 @@ from fleet.devcluster.faults.words import (
     Partition,
     Refuse,
     Silence,
+    Slice,
     SlowReader,
     StaleReplica,
     TooLarge,
@@ -459,3 +460,11 @@ async def test_words_about_events_say_nothing_to_other_streams_and_hold_nothing_
     assert await answer.stream.read() == b"no end"
     answer.stream.close()
     assert silence.struck == 1
+
+
+async def test_an_answer_that_no_fault_struck_is_not_taken_apart(bench: Bench, server: ApiServer) -> None:
+    bench.faults.inject(Cut(match=STRUCK, after_bytes=1_000_000))
+    bench.faults.inject(Slice(match=STRUCK, probability=0.0))
+    answer = await server.handle("GET", "/api/v1/namespaces", headers={"user-agent": "struck"})
+    assert answer.stream is None
+    assert answer.body.startswith(b'{"kind":"NamespaceList"')
