@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from itertools import islice
 
 import msgspec
 
@@ -25,6 +26,9 @@ from fleet.devcluster.report import table
 
 PREFIX = "/-/"
 _PLAIN = "text/plain; charset=utf-8"
+_DIGITS = 18
+_ENTRIES = 5000
+"""Of a journal that are encoded at once: a long one must not keep the loop from everything else."""
 
 
 class Control:
@@ -53,7 +57,7 @@ class Control:
             return Answer(404, b"GET only", _PLAIN)
         if path == "/-/journal":
             after = query.get("after", "0")
-            if not after.isdecimal():
+            if not after.isdecimal() or len(after) > _DIGITS:
                 return Answer(400, b"after: the sequence number of an entry", _PLAIN)
             lines = JournalStream(self.recorder, int(after), follow=query.get("follow") == "true")
             return Answer(200, b"", "application/jsonlines", stream=lines)
@@ -82,7 +86,7 @@ class JournalStream:
     async def read(self) -> bytes:
         while not self._closed:
             self._arrived.clear()
-            entries = list(self._recorder.after(self._after))
+            entries = list(islice(self._recorder.after(self._after), _ENTRIES))
             if entries:
                 self._after = entries[-1].seq
                 return encode_lines(entries)

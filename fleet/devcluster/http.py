@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from uuid import UUID
 
 import msgspec
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from multidict import CIMultiDict
 
 from fleet.devcluster import browsers, statuses
@@ -150,7 +150,8 @@ async def _send_chunks(
     request: web.BaseRequest, status: int, headers: Mapping[str, str], chunks: AsyncIterator[bytes]
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=status, headers=headers)
-    response.enable_chunked_encoding()
+    if request.version >= HttpVersion11:
+        response.enable_chunked_encoding()  # to older clients the end of the connection is the end of the answer
     # A client that goes away is how every watch ends sooner or later.
     with contextlib.suppress(ConnectionError):
         await response.prepare(request)

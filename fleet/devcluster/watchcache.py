@@ -174,10 +174,12 @@ class WatchCache:
         return loss
 
     def restart(self) -> None:
-        """Begins anew with what the storage holds, as a server that starts: watches end. A freeze and a lag stay."""
-        apart = self._frozen or self._lag_seconds > 0
-        self._losses.clear()
+        """Begins anew with what the storage holds, as a server that starts: watches end.
+
+        What makes it stale stays, and so do losses that have not ended; what was lost is there again.
+        """
         self._lacking = False
+        apart = self._frozen or self._lag_seconds > 0 or bool(self._losses)
         self._queue.clear()
         self._stop_timer()
         self._copies = None

@@ -71,7 +71,7 @@ class Delivery:
     """
 
     def __init__(self, rng: random.Random, *, events: bool) -> None:
-        """events: the stream is made of lines, each an event; False: one body."""
+        """events: the stream is made of lines, each an event; False: bytes that say nothing to us."""
         self.attached: list[Injection] = []
         self._rng = rng
         self._events = events
@@ -190,7 +190,7 @@ class Delivery:
         for each in self.attached:
             fault = each.fault
             if isinstance(fault, DropEvents):
-                if event.version in each.lost_versions:
+                if event.version in each.lost_versions and event.type != "BOOKMARK":
                     return True
                 if fault.events.admit(event) and each.strikes(now, self._rng):
                     each.lost_versions.add(event.version)

@@ -43,7 +43,7 @@ def answer(faults: Faults, method: str, path: str, body: bytes | None) -> Answer
         faults.clear()
         return _listed(200, faults)
     if method == "DELETE":
-        found = faults.find(int(number)) if number.isdecimal() else None
+        found = next((each for each in faults if str(each.id) == number), None)
         if found is None:
             return _failed(404, "id", f"no fault {number!r} is in force")
         found.release()

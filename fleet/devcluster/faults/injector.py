@@ -12,26 +12,23 @@ from fleet.devcluster.faults import refusals
 from fleet.devcluster.faults.inforce import InForce, Witness, loop_seconds
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.losses import Lose, Loss, lost_by
-from fleet.devcluster.faults.match import Asked
+from fleet.devcluster.faults.match import Asked, version_in
 from fleet.devcluster.faults.memberclock import MemberClocks
+from fleet.devcluster.faults.reach import BODIES, EACH_EVENT, touches
 from fleet.devcluster.faults.replicas import Forward, Replicas
 from fleet.devcluster.faults.stream import FaultyStream, WholeBody
 from fleet.devcluster.faults.words import (
     Cut,
     DelayAnswers,
-    DelayEvents,
     DropEvents,
     ExpireWatch,
-    HideEvents,
     LateLanding,
     LostAck,
-    NoBookmarks,
     Partition,
     Refuse,
     Reset,
     Silence,
     Slice,
-    SlowReader,
     StaleReplica,
     TooLarge,
     TruncateList,
@@ -40,11 +37,6 @@ from fleet.devcluster.faults.words import (
 )
 from fleet.devcluster.requests import Request
 from shards.clock import Clock
-
-_EACH_EVENT = (DelayEvents, HideEvents, DropEvents, NoBookmarks)
-"""They decide at every event, not once a stream."""
-_STREAMS = (*_EACH_EVENT, ExpireWatch, SlowReader, Cut, Slice, Silence, Partition)
-_BODIES = (Cut, Slice)
 
 
 class ConnectionRefused(ConnectionLost):
@@ -120,10 +112,6 @@ class Faults:
         for injection in self:
             self.release(injection)
 
-    def find(self, number: int) -> Injection | None:
-        """The injection with that id, unless it was released."""
-        return next((each for each in self if each.id == number), None)
-
     def clock(self, member: str, true: Clock, *, monotonic: bool = True) -> Clock:
         """A member's clock: the true one, as the `clock` faults in force make it run. monotonic: it never goes back."""
         made = self.clocks.make(member, true, monotonic=monotonic)
@@ -170,8 +158,7 @@ class Faults:
         if refuse := self._present.strike(Refuse, asked, lambda fault: not fault.carried_out):
             self._present.tell("refused", refuse, asked.request)
             return refusals.refusal(refuse, asked)
-        version = asked.request.option("resourceVersion")
-        if asked.request.method == "GET" and version.isdigit() and int(version) > 0:
+        if asked.request.method == "GET" and version_in(asked.request.option("resourceVersion")) > 0:
             behind = self._present.strike(TooLarge, asked)
             if behind is not None:
                 self._present.tell("refused", behind, asked.request)
@@ -191,9 +178,11 @@ class Faults:
         if answer.stream is None:
             if asked.verb == "list" and answer.status == 200:
                 self._truncate(asked, answer)
-            if not self._present.any(_BODIES, asked):
+            if not self._present.any(BODIES, asked):
                 return answer
-        answer.stream, answer.body = self._wrap(asked, answer), b""
+        stream = self._wrap(asked, answer)
+        if stream.struck or answer.stream is not None:
+            answer.stream, answer.body = stream, b""
         return answer
 
     async def _delayed(self, asked: Asked) -> None:
@@ -230,18 +219,26 @@ class Faults:
         self._landings[timer] = (late, land)
 
     def _truncate(self, asked: Asked, answer: Answer) -> None:
-        for _, fault in self._present.striking(TruncateList, asked):
+        shorter: bytes | None = None
+
+        def shortens(fault: TruncateList) -> bool:
+            nonlocal shorter
             shorter = refusals.truncated(answer.body, fault.keep)
-            if shorter is not None:
-                answer.body = shorter
-                self._present.tell("truncated", fault, asked.request)
+            return shorter is not None
+
+        for _, fault in self._present.striking(TruncateList, asked, shortens):
+            answer.body = shorter or answer.body
+            self._present.tell("truncated", fault, asked.request)
 
     # ------------------------------------------------------------------ streams
 
     def _wrap(self, asked: Asked, answer: Answer) -> FaultyStream:
         whole_bytes = None if answer.stream is not None else len(answer.body)
         inner = answer.stream or WholeBody(answer.body)
-        stream = FaultyStream(asked, inner, self._present.rng, whole_bytes=whole_bytes, on_close=self._closed)
+        events = "json" in answer.content_type
+        stream = FaultyStream(
+            asked, inner, self._present.rng, whole_bytes=whole_bytes, events=events, on_close=self._closed
+        )
         if whole_bytes is None:
             self._streams[stream] = None
         if self._present.injections:
@@ -252,12 +249,12 @@ class Faults:
         now = loop_seconds()
         for each in self._present:
             fault = each.fault
-            if each.id in stream.considered or not each.lasts(now) or not _touches(fault, stream):
+            if each.id in stream.considered or not each.lasts(now) or not touches(fault, stream):
                 continue
             if isinstance(fault, DropEvents) and self.lose is not None:
                 continue
             stream.considered.add(each.id)
-            if isinstance(fault, _EACH_EVENT) or self._present.decide(each):
+            if isinstance(fault, EACH_EVENT) or self._present.decide(each):
                 stream.attach(each)
                 if isinstance(fault, ExpireWatch):
                     stream.finish(refusals.expired_line(stream.asked))
@@ -279,17 +276,6 @@ class Faults:
             stream.considered &= present
             self._attach(stream)
             stream.changed(now)
-
-
-def _touches(fault: Word, stream: FaultyStream) -> bool:
-    whole = stream.whole_bytes is not None
-    if not isinstance(fault, _BODIES if whole else _STREAMS):
-        return False
-    if isinstance(fault, Partition) and fault.way != "to_client":
-        return False
-    if isinstance(fault, Cut) and fault.fraction is not None and not whole:
-        return False
-    return fault.match.admits(stream.asked)
 
 
 def _drop(answer: Answer) -> None:

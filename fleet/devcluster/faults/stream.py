@@ -45,14 +45,16 @@ class FaultyStream:
         rng: random.Random,
         *,
         whole_bytes: int | None = None,
+        events: bool = True,
         on_close: Callable[[FaultyStream], None],
     ) -> None:
-        """whole_bytes: the length of a body; None for a watch."""
+        """whole_bytes: the length of a body; None for a watch. events: it is made of lines, each an event in JSON."""
         self.asked = asked
         self.whole_bytes = whole_bytes
         self.considered: set[int] = set()
         self._inner = inner
-        self._delivery = Delivery(rng, events=whole_bytes is None)
+        self.events = events and whole_bytes is None
+        self._delivery = Delivery(rng, events=self.events)
         self._on_close = on_close
         self._pump: asyncio.Task[None] | None = None
         self._plain = True  # no fault is at work
@@ -62,6 +64,11 @@ class FaultyStream:
         self._closed = False
         self._moved = asyncio.Event()
         """Set when faults came or went, or when something was taken: the pump looks again."""
+
+    @property
+    def struck(self) -> bool:
+        """Whether any fault is at work."""
+        return not self._plain
 
     def attach(self, injection: Injection) -> None:
         self._plain = False

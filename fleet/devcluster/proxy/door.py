@@ -14,7 +14,7 @@ from fleet.devcluster.control import PREFIX, Control
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.http import abort, answer_control, send
-from fleet.devcluster.kubeconfig import kubeconfig_text
+from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
 from fleet.devcluster.listener import BODY_LIMIT, Listener
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recorder import Recorder
@@ -68,8 +68,8 @@ class FaultProxy:
         return f"http://[{host}]:{self._listener.port}" if ":" in host else f"http://{host}:{self._listener.port}"
 
     def write_kubeconfig(self, file: Path, namespace: str = "default") -> None:
-        """One that leads through the proxy."""
-        file.write_text(kubeconfig_text(self.url, name="faults", namespace=namespace), encoding="utf-8")
+        """One that leads through the proxy, private to this user: whoever follows it has the proxy's credentials."""
+        write_kubeconfig(file, kubeconfig_text(self.url, name="faults", namespace=namespace))
 
     async def close(self) -> None:
         """Heals everything, ends connections, and closes the upstream."""

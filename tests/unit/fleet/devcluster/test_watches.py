@@ -221,3 +221,15 @@ async def test_watches_end_in_the_order_in_which_they_were_opened(cluster: Clust
     cluster.server.close()
     await asyncio.gather(*readers)
     assert ended == list(range(50))
+
+
+async def test_large_events_do_not_pile_up_for_a_watcher_that_does_not_read(cluster: Cluster) -> None:
+    async with watching(cluster) as stream:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a") | {"data": {"a": "x" * 500_000}})
+        for number in range(500):
+            await cluster.client.merge_patch(CONFIG_MAPS, "default", "a", {"data": {"number": str(number)}})
+            if not cluster.server.watching.streams:
+                break
+        assert number < 300
+        assert len(await stream.read()) > 64_000_000
+        assert await stream.read() == b""

@@ -51,6 +51,7 @@ async def test_a_single_fault_needs_no_list() -> None:
         ("POST", "/-/faults", None, 400, ""),
         ("PUT", "/-/faults", {}, 405, "method"),
         ("DELETE", "/-/faults/x", None, 404, "id"),
+        ("DELETE", f"/-/faults/{'9' * 5000}", None, 404, "id"),
     ],
 )
 async def test_what_is_wrong_is_named_and_changes_nothing(

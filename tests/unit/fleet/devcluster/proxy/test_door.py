@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -93,3 +94,22 @@ async def test_the_proxy_has_a_url_on_either_loopback(server: HttpDoor, tmp_path
             assert response.status == 200
     finally:
         await proxy.close()
+
+
+@pytest.mark.parametrize("where", ["proxy", "server"])
+async def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_on(
+    proxy: FaultProxy, server: HttpDoor, session: aiohttp.ClientSession, where: str
+) -> None:
+    url = (proxy if where == "proxy" else server).url + CONFIG_MAPS.path("default")
+    async with asyncio.timeout(5.0):
+        async with session.post(url, json=config_map("a"), expect100=True) as response:
+            assert response.status == 201
+        async with session.get(f"{url}/a") as response:
+            assert (await response.json())["data"] == {"a": "1"}
+
+
+async def test_the_kubeconfig_of_the_proxy_is_its_owners_alone(proxy: FaultProxy, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    proxy.write_kubeconfig(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert proxy.url in file.read_text()
