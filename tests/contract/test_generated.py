@@ -20,11 +20,12 @@ import pytest
 from hypothesis import HealthCheck, Phase
 
 from tests.contract.differences import difference
-from tests.contract.generated.operations import Operation, told
+from tests.contract.generated.operations import Operation
 from tests.contract.generated.regressions import REGRESSIONS
 from tests.contract.generated.scenes import Scene
 from tests.contract.generated.shrinking import shrunk
 from tests.contract.generated.strategies import histories
+from tests.contract.generated.telling import told
 from tests.contract.generated.widgets import WIDGET_SCHEMA
 from tests.contract.histories.objects import define
 from tests.contract.transcripts import Stage, stage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.contract.generated.scenes import Scene, Subject
@@ -309,19 +309,3 @@ MINIMAL: dict[Subject, Document] = {
 }
 
 Operation = Create | Update | Patch | Scale | Delete | DeleteCollection | Get | List | Watch
-
-
-def told(operations: list[Operation]) -> str:
-    """As Python that plays them again."""
-    return "[\n" + "".join(f"    {_call(operation)},\n" for operation in operations) + "]"
-
-
-def _call(value: Operation | Options) -> str:
-    """A constructor call without the arguments that are as they are by default."""
-    given = []
-    for each in fields(value):
-        found = getattr(value, each.name)
-        default = each.default_factory() if each.default_factory is not MISSING else each.default
-        if found != default:
-            given.append(f"{each.name}={_call(found) if isinstance(found, Options) else repr(found)}")
-    return f"{type(value).__name__}({', '.join(given)})"
