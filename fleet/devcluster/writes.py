@@ -172,7 +172,7 @@ class Writer:
             raise statuses.StatusError(500, "", f"failed to decode managed fields: {error}") from None
         gaps = gaps_of(found) if kind.custom else []
         blanks = kind.custom and not subresource and has_blanks(found["metadata"])
-        body = self._read_applied(kind, found)
+        body = self._read_applied(kind, found, wanted)
         metadata = body["metadata"]
         if old is None and metadata.get("uid"):
             raise uid_mismatch(kind, name, metadata["uid"])
@@ -247,14 +247,14 @@ class Writer:
         return Tracking(kind, self.stamped(manager, kind), self.types)
 
     @staticmethod
-    def _read_applied(kind: ResourceType, found: Object) -> Object:
+    def _read_applied(kind: ResourceType, found: Object, wanted: Object) -> Object:
         try:
             return checked_body(kind, found)
         except statuses.StatusError as error:
             if kind.custom or error.code != 400:
                 raise
             why = error.message.partition(f" cannot be handled as a {kind.kind}: ")[2]
-            raise statuses.unconverted(kind, found["metadata"], why) from None
+            raise statuses.unconverted(kind, wanted["metadata"], why) from None
 
     def _insert(
         self,

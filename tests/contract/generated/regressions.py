@@ -5,12 +5,15 @@ from __future__ import annotations
 from tests.contract.generated.operations import (
     DEPLOYMENT,
     LEASE,
+    SECRET,
     WIDGET,
     Create,
+    Get,
     List,
     Operation,
     Options,
     Patch,
+    Scale,
     Update,
 )
 from tests.contract.transcripts import Document
@@ -52,6 +55,18 @@ REGRESSIONS: dict[str, list[Operation]] = {
         _apply({"spec": {}, "metadata": {"labels": {}}}),
         Patch(subject=WIDGET, name="a", type="merge", body={}),
         _apply({"spec": {}, "metadata": {}}),
+    ],
+    "an apply whose result is no secret fails inside": [
+        Create(subject=SECRET, name="c", fields={}),
+        Patch(subject=SECRET, name="c", type="apply", body={"data": {"a": "no base64"}}, options=Options(manager="a")),
+        Patch(subject=SECRET, name="c", type="strategic", body={"data": {"a": "no base64"}}),
+    ],
+    "a scale that stays splits the owner of the number": [
+        Create(subject=DEPLOYMENT, name="c", fields={"spec": _SPEC}),
+        Scale(name="c", replicas=1, type="merge", options=Options(manager="first")),
+        Get(subject=DEPLOYMENT, name="c"),
+        Scale(name="c", replicas=0, options=Options(manager="first")),
+        Get(subject=DEPLOYMENT, name="c"),
     ],
     "a null in an apply reaches the validation": [
         _apply({"spec": {"options": None}}),
