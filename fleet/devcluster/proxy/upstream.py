@@ -94,13 +94,25 @@ class Upstream:
         if not target.startswith("/"):
             # "@elsewhere/" behind the host would be the host, and would get the credentials.
             raise ConnectionLost(f"{target!r} is no path")
+        credentials = None if "Authorization" in headers else self._credentials
+        if credentials is None:
+            return await self._send(request, target, headers, "")
+        authorization = credentials.header()
+        answer = await self._send(request, target, headers, authorization)
+        # A client that was there by itself would renew a token that is refused; what is refused was not carried out.
+        if answer.status == 401 and await credentials.replaced(authorization, CONNECT_SECONDS):
+            answer = await self._send(request, target, headers, credentials.header())
+        return answer
+
+    async def _send(self, request: Request, target: str, headers: MultiMapping[str], authorization: str) -> Answer:
+        """authorization: ours; "" adds none."""
         token = _taken.set([])
         try:
             response = await self._session.request(
                 request.method,
                 URL(self.host + target, encoded=True),
                 data=request.body,
-                headers=self._headers(headers),
+                headers=_headers(headers, authorization),
                 allow_redirects=False,
                 skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
                 **self._options,
@@ -115,18 +127,6 @@ class Upstream:
             raise ConnectionLost(f"the server does not answer: {error}") from error
         finally:
             _taken.reset(token)
-
-    def _headers(self, given: MultiMapping[str]) -> CIMultiDict[str]:
-        headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _OURS)
-        # Faults read and cut what passes; compressed bytes and those of protobuf say nothing to them.
-        headers["Accept-Encoding"] = "identity"
-        if "Accept" in headers:
-            headers["Accept"] = _text_only(",".join(headers.getall("Accept")))
-        if self._credentials is not None and "Authorization" not in headers:
-            authorization = self._credentials.header()
-            if authorization:
-                headers["Authorization"] = authorization
-        return headers
 
 
 class UpstreamStream:
@@ -184,6 +184,17 @@ class UpstreamStream:
         if self._reading is not None:
             self._reading.cancel()
         self._response.close()
+
+
+def _headers(given: MultiMapping[str], authorization: str) -> CIMultiDict[str]:
+    headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _OURS)
+    # Faults read and cut what passes; compressed bytes and those of protobuf say nothing to them.
+    headers["Accept-Encoding"] = "identity"
+    if "Accept" in headers:
+        headers["Accept"] = _text_only(",".join(headers.getall("Accept")))
+    if authorization:
+        headers["Authorization"] = authorization
+    return headers
 
 
 def _take_note(reading: asyncio.Future[bytes]) -> None:

@@ -10,54 +10,31 @@ import pytest
 
 from fleet.devcluster.answers import Answer, Interrupted
 from fleet.devcluster.faults import Events, Faults, Match
-from fleet.devcluster.faults.documents import read_fault
 from fleet.devcluster.faults.words import (
     ClockSkew,
     Cut,
-    DelayAnswers,
     DelayEvents,
     DropEvents,
     ExpireWatch,
     HideEvents,
     LateLanding,
     LostAck,
-    Partition,
     Refuse,
     Silence,
     Slice,
     SlowReader,
-    StaleReplica,
     TooLarge,
     TruncateList,
-    Unreachable,
     Word,
 )
-from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Request
 from fleet.devcluster.server import ApiServer
 from shards import errors
-from shards.client import Client
-from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, config_map, seconds
+from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, cached, config_map, seconds
 from tests.unit.fleet.devcluster.faults.scenes import STRUCK, create, lost, refused
 
 pytestmark = pytest.mark.looptime
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder(clock=lambda: 0.0)
-
-
-@pytest.fixture
-def server(recorder: Recorder) -> ApiServer:
-    return ApiServer(rng=random.Random(1), recorder=recorder)
-
-
-@pytest.fixture
-def bench(server: ApiServer) -> Bench:
-    transport = InProcessTransport(server)
-    return Bench(transport, server.faults, Client(transport, user_agent="by hand"))
 
 
 async def test_a_fault_has_its_time(bench: Bench) -> None:
@@ -283,133 +260,6 @@ async def test_a_stream_may_be_cut_at_every_byte(bench: Bench, at: int) -> None:
         with pytest.raises(errors.Unreachable):
             await watch.next()
         assert len(watch.received) == at
-
-
-EARLY = 5e-10
-"""Behind the resolution of a loop's clock: a timer for it fires that much early."""
-
-
-@pytest.mark.parametrize("seconds", [0.5, 0.5 + EARLY, 0.7 - EARLY, 1 / 3])
-async def test_a_fault_whose_timer_fires_a_hair_early_is_over_all_the_same(bench: Bench, seconds: float) -> None:
-    async with bench.watch() as watch:
-        for word in (
-            Silence(match=STRUCK, until_seconds=seconds),
-            Partition(match=STRUCK, way="to_client", until_seconds=seconds),
-            DelayEvents(match=STRUCK, until_seconds=seconds),
-            SlowReader(match=STRUCK, seconds=1000.0, until_seconds=seconds),
-            DelayAnswers(match=STRUCK, seconds=1000.0, until_seconds=seconds),
-        ):
-            fault = bench.faults.inject(word)
-            name = f"{word.__class__.__name__}.{seconds}".lower()
-            async with asyncio.timeout(3.0):
-                await Client(bench.transport, user_agent="struck").create(CONFIG_MAPS, "default", config_map(name))
-                assert await watch.shown(1) == [("ADDED", name)]
-                await asyncio.sleep(seconds)
-            assert not fault.lasts(asyncio.get_running_loop().time())
-            fault.release()
-
-
-async def test_a_fault_whose_beginning_comes_a_hair_early_has_begun(bench: Bench) -> None:
-    fault = bench.faults.inject(Unreachable(from_seconds=0.5 + EARLY))
-    heard: list[bool] = []
-    bench.faults.on_change.append(lambda: heard.append(bench.faults.refuses_all))
-    await asyncio.sleep(0.6)
-    assert heard == [True]
-    fault.release()
-    assert not bench.faults.refuses_all
-
-
-async def test_a_released_fault_leaves_no_timer_behind(bench: Bench) -> None:
-    heard: list[None] = []
-    fault = bench.faults.inject(Silence(match=STRUCK, from_seconds=10, until_seconds=20))
-    fault.release()
-    bench.faults.on_change.append(lambda: heard.append(None))
-    await asyncio.sleep(30)
-    assert heard == []
-
-
-async def cached(bench: Bench, agent: str = "struck") -> list[str]:
-    """Names of what a list from the cache shows."""
-    listed = await bench.client(agent).list(CONFIG_MAPS, "default", query=[("resourceVersion", "0")])
-    return [each["metadata"]["name"] for each in listed["items"]]
-
-
-async def test_one_document_makes_a_replica_stale_for_those_it_matches(bench: Bench) -> None:
-    await bench.create("old")
-    fault = bench.faults.inject(
-        read_fault({"fault": "stale_replica", "frozen": True, "match": {"user_agent": "struck"}})
-    )
-    await bench.create("new")
-    assert (await cached(bench), await cached(bench, "other")) == (["old"], ["new", "old"])
-    async with bench.watch(resourceVersion=await bench.version()) as watch:
-        await bench.create("newer")
-        assert await watch.quiet()
-        fault.release()
-        assert await watch.shown(1) == [("ADDED", "newer")]
-    assert await cached(bench) == ["new", "newer", "old"]
-
-
-async def test_a_replica_that_is_made_has_been_there_all_along_and_ends_with_its_server(
-    bench: Bench, server: ApiServer
-) -> None:
-    begin = await bench.version()
-    await bench.create("a")
-    bench.faults.inject(StaleReplica(match=STRUCK, lag_seconds=3))
-    async with bench.watch(resourceVersion=begin) as watch:
-        assert await watch.shown(1) == [("ADDED", "a")]
-        server.close()
-        with pytest.raises(StopAsyncIteration):
-            await watch.next()
-
-
-async def test_a_replica_lags_while_the_fault_has_its_time(bench: Bench) -> None:
-    bench.faults.inject(StaleReplica(match=STRUCK, lag_seconds=3, from_seconds=10, until_seconds=20))
-    await bench.create("a")
-    assert await cached(bench) == ["a"]
-    await asyncio.sleep(11)
-    await bench.create("b")
-    assert await cached(bench) == ["a"]
-    await asyncio.sleep(3)
-    assert await cached(bench) == ["a", "b"]
-    await asyncio.sleep(5)
-    await bench.create("c")
-    await asyncio.sleep(2)
-    assert await cached(bench) == ["a", "b", "c"]
-
-
-async def test_faults_at_one_time_have_replicas_of_their_own_and_later_ones_take_over_theirs(
-    bench: Bench, server: ApiServer
-) -> None:
-    one = bench.faults.inject(StaleReplica(match=Match(user_agent="one"), frozen=True))
-    two = bench.faults.inject(StaleReplica(match=Match(user_agent="two"), lag_seconds=2))
-    await bench.create("a")
-    await asyncio.sleep(3)
-    assert (await cached(bench, "one"), await cached(bench, "two")) == ([], ["a"])
-    one.release()
-    two.release()
-    for _ in range(5):
-        bench.faults.inject(StaleReplica(match=Match(user_agent="one"), frozen=True)).release()
-    assert sorted(bench.faults.routes) == ["stale-1", "stale-2"]
-
-
-async def test_a_named_replica_is_made_stale_and_undone(bench: Bench, server: ApiServer) -> None:
-    other = server.another("b")
-    fault = bench.faults.inject(StaleReplica(match=STRUCK, replica="b", frozen=True))
-    await bench.create("a")
-    assert (other.cache.apart, await cached(bench)) == (True, [])
-    fault.release()
-    assert (other.cache.apart, await cached(bench)) == (False, ["a"])
-
-
-async def test_only_a_front_end_of_ours_can_be_made_stale(bench: Bench) -> None:
-    bench.faults.routes["upstream"] = _nowhere
-    with pytest.raises(errors.ConfigError) as raised:
-        bench.faults.inject(StaleReplica(replica="upstream", lag_seconds=3))
-    assert raised.value.path == "lag_seconds"
-
-
-async def _nowhere(request: Request) -> Answer:
-    return Answer(503)
 
 
 async def test_a_fault_that_would_change_nothing_has_not_struck(bench: Bench) -> None:

@@ -26,19 +26,19 @@ from fleet.devcluster.faults.words import (
     NoBookmarks,
     Partition,
     Refuse,
+    Reset,
     Silence,
     Slice,
     SlowReader,
     StaleReplica,
     TooLarge,
+    Unreachable,
     Word,
 )
-from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.requests import Request
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.watchcache import WatchCache
-from shards.client import Client
 from shards.errors import ShardError
 from shards.objects import Object
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, Watch, config_map
@@ -50,12 +50,6 @@ pytestmark = pytest.mark.looptime
 @pytest.fixture
 def server() -> ApiServer:
     return ApiServer(ServerSettings(bookmark_seconds=1.0), rng=random.Random(1))
-
-
-@pytest.fixture
-def bench(server: ApiServer) -> Bench:
-    transport = InProcessTransport(server)
-    return Bench(transport, server.faults, Client(transport, user_agent="by hand"))
 
 
 def all_streams(server: ApiServer) -> int:
@@ -137,6 +131,8 @@ WORDS: list[Word] = [
     LateLanding(match=WATCHES, seconds=3),
     Refuse(match=STRUCK, status=500, carried_out=True),
     TooLarge(match=STRUCK),
+    Unreachable(match=STRUCK),
+    Reset(match=STRUCK),
     StaleReplica(match=STRUCK, frozen=True),
 ]
 

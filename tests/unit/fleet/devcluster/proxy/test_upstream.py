@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import asyncio
+import math
+from itertools import count
+
 import pytest
+from aiohttp import web
 from multidict import CIMultiDict
 
 from fleet.devcluster.answers import ConnectionLost
 from fleet.devcluster.proxy.upstream import Upstream, UpstreamStream, _goes_on
 from fleet.devcluster.requests import Request
+from shards.credentials import Access, Credentials
 
 
 @pytest.mark.parametrize("target", ["@elsewhere.example/api", "http://elsewhere.example/api", "*", ""])
@@ -88,3 +94,30 @@ async def test_a_closed_proxy_carries_nothing() -> None:
     await upstream.close()
     with pytest.raises(ConnectionLost, match="closed"):
         await upstream.send(Request("GET", "/api"), "/api", CIMultiDict())
+
+
+@pytest.mark.parametrize(
+    ("brought", "status", "sent"),
+    [({}, 201, ["Bearer old", "Bearer new"]), ({"Authorization": "Bearer of-another"}, 401, ["Bearer of-another"])],
+    ids=["of the kubeconfig", "of the client"],
+)
+async def test_a_token_that_is_refused_is_renewed_once_unless_it_is_the_clients(
+    brought: dict[str, str], status: int, sent: list[str]
+) -> None:
+    found: list[str] = []
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        found.append(request.headers["Authorization"])
+        return web.Response(status=201 if found[-1] == "Bearer new" else 401)
+
+    def access(token: str) -> Access:
+        return Access(host, "default", f"Bearer {token}", math.inf, None, None, None)
+
+    server = await asyncio.get_running_loop().create_server(web.Server(handle), "127.0.0.1")
+    host = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    times = count(0.0, 10.0)
+    upstream = Upstream(host, Credentials(access("old"), lambda: access("new"), lambda: next(times)), {})
+    answer = await upstream.send(Request("POST", "/api", body=b"{}"), "/api", CIMultiDict(brought))
+    assert (answer.status, found) == (status, sent)
+    await upstream.close()
+    server.close()
