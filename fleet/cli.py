@@ -185,7 +185,6 @@ def dev(reference: str, **given: Any) -> int:
 )
 @click.option(
     "--admin-token",
-    default="",
     help="Let RBAC decide; this bearer token may do everything. Go clients send no token without TLS.",
 )
 @click.option("--certificate", type=_FILE, help="PEM file; serves https, with --key.")

@@ -17,10 +17,11 @@ from fleet.dev.demo import Demo, find_demo
 from fleet.dev.options import FLEET, NAMESPACE, POD, SERVER_JOURNAL, DevOptions
 from fleet.dev.process import Part, Say, start
 from fleet.dev.report import Report
-from fleet.dev.server import run_server, write_kubeconfig
+from fleet.dev.server import kubeconfig_of, run_server
 from fleet.dev.session import Interrupted, Session
 from fleet.dev.view import View
 from fleet.dev.warnings_log import WarningsLog
+from fleet.devcluster.kubeconfig import write_kubeconfig
 from shards.errors import ConfigError
 from shards.kube import connect
 from shards.objects import Object
@@ -67,7 +68,7 @@ def _run(
     parts.append(server)
     url = server.wait_ready(_SERVER_SECONDS)
     kubeconfig = directory / "kubeconfig.yaml"
-    write_kubeconfig(kubeconfig, url)
+    write_kubeconfig(kubeconfig, kubeconfig_of(url))
     run_dir = directory / "pod"
     fleet = start(
         "fleet", partial(_run_pod, options=options, loaded=loaded, kubeconfig=kubeconfig, run_dir=run_dir), log_fd

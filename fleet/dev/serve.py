@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import ssl
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,13 +20,16 @@ from fleet.dev.options import NAMESPACE
 from fleet.dev.server import CONTEXT, HOST
 from fleet.devcluster.http import HttpDoor, serve
 from fleet.devcluster.journalfile import JournalFile
-from fleet.devcluster.kubeconfig import kubeconfig_text
+from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import error_from
 from shards.errors import ApiError, ConfigError
 from shards.objects import Object
+
+_TOKEN = re.compile(r"[!-~]+")
+"""What a header can carry behind "Bearer"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class ServeOptions:
     kubeconfig: Path | None = None
     sharding: bool = True
     front_ends: int = 1
-    admin_token: str = ""
+    admin_token: str | None = None
     journal: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -52,74 +58,123 @@ class ServeOptions:
             raise ConfigError("--key", "give --certificate and --key together, or neither")
         if self.port and self.front_ends > 1:
             raise ConfigError("--port", "several front ends have a port each; leave --port out")
+        if self.admin_token == "":
+            raise ConfigError("--admin-token", "it is empty; leave the option out to let everybody in")
+        if self.admin_token is not None and not _TOKEN.fullmatch(self.admin_token):
+            what = "it must be of visible ASCII characters, without blanks: a header has to carry it"
+            raise ConfigError("--admin-token", what)
 
 
 def serve_alone(options: ServeOptions) -> int:
-    """Serves until Ctrl-C or SIGTERM. Raises ConfigError."""
+    """Serves until Ctrl-C or SIGTERM; a second one does not wait for the end. Raises ConfigError."""
     documents = [(file, body) for file in options.load for body in read_objects(file)]
     asyncio.run(_serve(options, documents))
     return 0
 
 
 def read_objects(file: Path) -> list[Object]:
-    """The objects in a YAML file, in order. Raises ConfigError."""
-    found = read_documents("--load", file)
+    """The objects in a YAML file, in order; a `List` stands for its items. Raises ConfigError."""
+    found: list[Any] = []
+    for body in read_documents("--load", file):
+        if isinstance(body, dict) and body.get("kind") == "List" and isinstance(body.get("items"), list):
+            found += body["items"]
+        else:
+            found.append(body)
     for body in found:
         if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
             raise ConfigError("--load", f"{file} holds something without apiVersion and kind")
+        if not isinstance(body.get("metadata"), dict):
+            raise ConfigError("--load", f"{file} holds a {body['kind']} whose metadata is no object; it needs a name")
     return found
 
 
 async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]) -> None:
+    stop = _stopping()
+    tls = _tls(options)
+    async with AsyncExitStack() as closing:
+        recorder = Recorder()
+        if options.journal is not None:
+            closing.callback(JournalFile(recorder, options.journal).close)
+        servers = front_ends(options, recorder)
+        for file, body in documents:
+            await _create(servers[0], file, body, options.admin_token or "")
+        urls: list[str] = []
+        for each in servers:
+            door = await _listening(each, options.port, tls)
+            closing.push_async_callback(door.close)
+            urls.append(door.url)
+        if not stop.is_set():
+            _announce(urls, options)
+            await stop.wait()
+
+
+def _stopping() -> asyncio.Event:
+    """Is set by the first Ctrl-C or SIGTERM. The next one ends the process as if nobody had listened."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, stop.set)
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def heard() -> None:
+        stop.set()
+        for signum in signals:
+            loop.remove_signal_handler(signum)
+
+    for signum in signals:
+        loop.add_signal_handler(signum, heard)
+    return stop
+
+
+def front_ends(options: ServeOptions, recorder: Recorder) -> list[ApiServer]:
+    """Named like the contexts of the kubeconfig."""
     settings = ServerSettings(
         sharded_list_and_watch=options.sharding,
-        admin_token=options.admin_token,
+        admin_token=options.admin_token or "",
         default_accounts=bool(options.admin_token),
     )
-    tls = _tls(options)
-    recorder = Recorder()
-    journal = JournalFile(recorder, options.journal) if options.journal else None
-    server = ApiServer(settings, recorder=recorder)
-    for file, body in documents:
-        await _create(server, file, body, options.admin_token)
-    numbers = range(2, options.front_ends + 1)
-    others = [ApiServer(settings, recorder=recorder, beside=server, name=f"{CONTEXT}-{each}") for each in numbers]
-    doors: list[HttpDoor] = []
+    first = ApiServer(settings, name=CONTEXT, recorder=recorder)
+    return [first, *(first.another(f"{CONTEXT}-{number}") for number in range(2, options.front_ends + 1))]
+
+
+async def _listening(server: ApiServer, port: int, tls: ssl.SSLContext | None) -> HttpDoor:
+    """Raises ConfigError in the words of the command line."""
     try:
-        for each in (server, *others):
-            doors.append(await serve(each, HOST, options.port, ssl_context=tls))
-        _announce([door.url for door in doors], options)
-        await stop.wait()
-    finally:
-        for door in doors:
-            await door.close()
-        if journal is not None:
-            journal.close()
+        return await serve(server, HOST, port, ssl_context=tls)
+    except ConfigError as error:
+        raise ConfigError("--port", str(error).removeprefix(f"{error.path}: ")) from error
 
 
 def _tls(options: ServeOptions) -> ssl.SSLContext | None:
     """Raises ConfigError."""
     if options.certificate is None or options.key is None:
         return None
+    for option, file in (("--certificate", options.certificate), ("--key", options.key)):
+        try:
+            file.read_bytes()
+        except OSError as error:
+            raise ConfigError(option, f"cannot read {file}: {error.strerror}") from error
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(options.certificate, options.key)
-    except (OSError, ssl.SSLError) as error:
+        context.load_cert_chain(options.certificate, options.key, password=_no_password)
+    except OSError as error:  # SSLError is one
         what = f"{options.certificate} and {options.key} are no certificate and its key: {error}"
         raise ConfigError("--certificate", what) from error
+    except ValueError as error:
+        raise ConfigError("--key", f"{options.key} is encrypted; give one that is not") from error
     return context
+
+
+def _no_password() -> str:
+    """Without an answer OpenSSL would ask the terminal."""
+    raise ValueError("no password")
 
 
 async def _create(server: ApiServer, file: Path, body: Object, token: str) -> None:
     kind = server.registry.of(body["apiVersion"], body["kind"])
-    name = body.get("metadata", {}).get("name", "")
+    metadata = body["metadata"]
+    name = metadata.get("name") or metadata.get("generateName") or ""
     what = f"{body['kind']} {name!r} of {file}"
     if kind is None:
         raise ConfigError("--load", f"{what}: nothing serves this kind; load its CustomResourceDefinition before it")
-    namespace = body.get("metadata", {}).get("namespace", "default") if kind.namespaced else ""
+    namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""
     headers = {"user-agent": "fleet-serve", "content-type": "application/json", "authorization": f"Bearer {token}"}
     answer = await server.handle("POST", kind.resource.path(namespace), (), msgspec.json.encode(body), headers)
     if answer.status != 201:
@@ -129,7 +184,7 @@ async def _create(server: ApiServer, file: Path, body: Object, token: str) -> No
 
 def _announce(urls: Sequence[str], options: ServeOptions) -> None:
     text = kubeconfig_text(
-        *urls, name=CONTEXT, token=options.admin_token, authority=options.certificate, namespace=NAMESPACE
+        *urls, name=CONTEXT, token=options.admin_token or "", authority=options.certificate, namespace=NAMESPACE
     )
     how = ""
     if options.kubeconfig is None:
@@ -137,7 +192,7 @@ def _announce(urls: Sequence[str], options: ServeOptions) -> None:
         sys.stdout.flush()
     else:
         try:
-            options.kubeconfig.write_text(text, encoding="utf-8")
+            write_kubeconfig(options.kubeconfig, text)
         except OSError as error:
             raise ConfigError("--write-kubeconfig", f"cannot write {options.kubeconfig}: {error.strerror}") from error
         how = f"; kubectl --kubeconfig {options.kubeconfig} get namespaces"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fleet.dev.options import NAMESPACE
 from fleet.dev.process import Say
+from fleet.devcluster.defaultobjects import DEFAULT_NAMESPACES
 from fleet.devcluster.http import serve
 from fleet.devcluster.journal import Level
 from fleet.devcluster.journalfile import JournalFile
@@ -51,8 +52,7 @@ async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterab
             server.seed(CUSTOM_RESOURCE_DEFINITIONS.resource, crd)
         except StatusError as error:
             raise ConfigError("--crd", f"the definition {crd['metadata'].get('name')!r} is refused: {error}") from error
-    there = {"default", "kube-system", "kube-public", "kube-node-lease"}
-    for name in sorted(set(namespaces) - there):
+    for name in sorted(set(namespaces).difference(DEFAULT_NAMESPACES)):
         server.seed(NAMESPACES.resource, {"metadata": {"name": name}})
     door = await serve(server, HOST, port)
     say(door.url)
@@ -60,5 +60,6 @@ async def _serve(say: Say, port: int, crds: Sequence[Object], namespaces: Iterab
     await door.close()
 
 
-def write_kubeconfig(file: Path, url: str) -> None:
-    file.write_text(kubeconfig_text(url, name=CONTEXT, namespace=NAMESPACE), encoding="utf-8")
+def kubeconfig_of(url: str) -> str:
+    """The text of one that leads to the server."""
+    return kubeconfig_text(url, name=CONTEXT, namespace=NAMESPACE)

@@ -10,7 +10,7 @@ import msgspec
 
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.statuses import StatusError
-from fleet.devcluster.storage import Stored
+from shards.objects import Meta
 
 JSON = "application/json"
 
@@ -57,9 +57,9 @@ class Answer:
         return cls(error.code, error.body(), content_type, error.retry_after)
 
     @classmethod
-    def deleted(cls, kind: ResourceType, last: Stored) -> Answer:
-        """Of a delete whose object is gone, where the resource does not return the object. last: its last version."""
-        details = {"name": last.meta.name, "kind": kind.resource.plural, "uid": last.meta.uid}
+    def deleted(cls, kind: ResourceType, meta: Meta) -> Answer:
+        """Of a delete whose object is gone, where the resource does not return the object. meta: of the object."""
+        details = {"name": meta.name, "kind": kind.resource.plural, "uid": meta.uid}
         if kind.resource.group:
             details["group"] = kind.resource.group
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fleet.devcluster.deleteoptions import DeleteOptions
+from fleet.devcluster.deleteoptions import DeleteOptions, Preconditions
 from fleet.devcluster.deletion import FOREGROUND, ORPHAN
 from fleet.devcluster.fields.manager import Manager
-from fleet.devcluster.preconditions import Preconditions
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.resources import Registry, ResourceType
 from fleet.devcluster.storage import Storage, Stored, Table, object_key

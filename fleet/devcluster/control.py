@@ -1,4 +1,6 @@
-"""The control endpoint of an embedded server or a fault proxy, under `/-/`. Doors let loopback in, nobody else.
+"""The control endpoint of an embedded server or a fault proxy, under `/-/`.
+
+Doors let loopback in, nobody else, and no page of a browser: see `browsers`. What is posted must say that it is JSON.
 
 GET /-/verdict              the judge's verdict so far, as JSON
 GET /-/invariants           what it says about I1 to I27, as text
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from itertools import islice
 
 import msgspec
 
@@ -23,6 +26,9 @@ from fleet.devcluster.report import table
 
 PREFIX = "/-/"
 _PLAIN = "text/plain; charset=utf-8"
+_DIGITS = 18
+_ENTRIES = 5000
+"""Of a journal that are encoded at once: a long one must not keep the loop from everything else."""
 
 
 class Control:
@@ -51,7 +57,7 @@ class Control:
             return Answer(404, b"GET only", _PLAIN)
         if path == "/-/journal":
             after = query.get("after", "0")
-            if not after.isdecimal():
+            if not after.isdecimal() or len(after) > _DIGITS:
                 return Answer(400, b"after: the sequence number of an entry", _PLAIN)
             lines = JournalStream(self.recorder, int(after), follow=query.get("follow") == "true")
             return Answer(200, b"", "application/jsonlines", stream=lines)
@@ -80,7 +86,7 @@ class JournalStream:
     async def read(self) -> bytes:
         while not self._closed:
             self._arrived.clear()
-            entries = list(self._recorder.after(self._after))
+            entries = list(islice(self._recorder.after(self._after), _ENTRIES))
             if entries:
                 self._after = entries[-1].seq
                 return encode_lines(entries)
@@ -104,6 +110,11 @@ class JournalStream:
 
     def _notice(self, entry: Entry) -> None:
         self._arrived.set()
+
+
+def refused(status: int, why: str) -> Answer:
+    """In the form in which the endpoint tells all its errors."""
+    return Answer(status, msgspec.json.encode({"field": "", "error": why}))
 
 
 def _counts(recorder: Recorder) -> bytes:

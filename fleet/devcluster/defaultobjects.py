@@ -1,4 +1,4 @@
-"""What the real API server itself creates when it starts, beside namespaces and roles. Pure.
+"""What the real API server itself creates when it starts, beside roles. Pure.
 
 The controllers of a cluster create more: a ConfigMap kube-root-ca.crt and a ServiceAccount in every namespace.
 """
@@ -6,9 +6,11 @@ The controllers of a cluster create more: a ConfigMap kube-root-ca.crt and a Ser
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from shards.objects import Object, Resource
 
+DEFAULT_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _SERVICES = Resource("", "v1", "services")
 _PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses")
 _PORT = 6443

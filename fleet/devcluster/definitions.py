@@ -16,10 +16,11 @@ from fleet.devcluster.crds import CLEANUP, defined_types, served_versions, set_c
 from fleet.devcluster.deleteoptions import DeleteOptions
 from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.naming import accepted_names
+from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, Registry, ResourceType
 from fleet.devcluster.storage import Storage
 from fleet.devcluster.tables import Table
-from fleet.devcluster.writes import Outcome, Writer
+from fleet.devcluster.writes import Writer
 from shards.objects import Object
 
 _TERMINATING = "Terminating"

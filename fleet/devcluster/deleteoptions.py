@@ -16,7 +16,6 @@ from fleet.devcluster.decoding.identity import TYPE_META
 from fleet.devcluster.decoding.syntax import syntax_fault
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
 from fleet.devcluster.kinds.catalogue import schemas
-from fleet.devcluster.preconditions import Preconditions
 from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
 from fleet.devcluster.protobuf.decoding import decode as decode_protobuf
 from fleet.devcluster.protobuf.wire import ProtobufError
@@ -32,6 +31,13 @@ _NEVER_WITH_UNSAFE: Final = (
     ("preconditions", "preconditions"),
 )
 _UNSAFE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+class Preconditions(msgspec.Struct, rename="camel"):
+    """What the object of a delete must be; None: not asked."""
+
+    uid: str | None = None
+    resource_version: str | None = None
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):

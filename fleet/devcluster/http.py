@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
-import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -13,12 +12,12 @@ from urllib.parse import unquote
 from uuid import UUID
 
 import msgspec
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from multidict import CIMultiDict
 
-from fleet.devcluster import statuses
+from fleet.devcluster import browsers, statuses
 from fleet.devcluster.answers import JSON, Answer, ConnectionLost, EventStream
-from fleet.devcluster.control import PREFIX, Control
+from fleet.devcluster.control import PREFIX, Control, refused
 from fleet.devcluster.listener import BODY_LIMIT, Listener
 from fleet.devcluster.requests import TRUE, parse_query
 from fleet.devcluster.server import ApiServer
@@ -44,7 +43,8 @@ class HttpDoor:
 
     @property
     def url(self) -> str:
-        return f"{self._scheme}://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self._scheme}://{host}:{self.port}"
 
     async def close(self) -> None:
         """Ends all watches and stops listening."""
@@ -150,7 +150,8 @@ async def _send_chunks(
     request: web.BaseRequest, status: int, headers: Mapping[str, str], chunks: AsyncIterator[bytes]
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=status, headers=headers)
-    response.enable_chunked_encoding()
+    if request.version >= HttpVersion11:
+        response.enable_chunked_encoding()  # to older clients the end of the connection is the end of the answer
     # A client that goes away is how every watch ends sooner or later.
     with contextlib.suppress(ConnectionError):
         await response.prepare(request)
@@ -161,8 +162,13 @@ async def _send_chunks(
 
 
 async def answer_control(control: Control, request: web.BaseRequest) -> web.StreamResponse:
-    """The control endpoint's answer, for those on this machine."""
-    if not ipaddress.ip_address(request.remote or "0.0.0.0").is_loopback:
-        return web.Response(status=403, text="the control endpoint answers to loopback only")
+    """The control endpoint's answer, for those on this machine who are no page in its browser."""
+    why = browsers.refusal(request.headers)
+    if not browsers.is_loopback(request.remote or ""):
+        why = "the control endpoint answers to loopback only"
+    if why:
+        return await send(request, refused(403, why))
+    if request.method == "POST" and not browsers.is_json(request.content_type):
+        return await send(request, refused(415, "send application/json: curl --json, not curl -d"))
     body = await request.read() if request.can_read_body else None
     return await send(request, control.answer(request.method, request.path, request.query, body))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import yaml
@@ -29,3 +31,22 @@ def kubeconfig_text(
         ],
     }
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def write_kubeconfig(file: Path, text: str) -> None:
+    """At once, so that who waits for the file reads all of it; for its owner only, as it may hold a token.
+
+    A pipe or a device is written to. Raises OSError, and leaves the file as it was.
+    """
+    if file.exists() and not file.is_file():
+        file.write_text(text, encoding="utf-8")
+        return
+    target = file.resolve()
+    handle, made = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as writing:
+            writing.write(text)
+        os.replace(made, target)
+    except BaseException:
+        os.unlink(made)
+        raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from fleet.devcluster.metadata import is_subdomain
+from fleet.devcluster.schemas.names import subdomain_faults
 
 LabelTest = Callable[[Mapping[str, str]], bool]
 
@@ -152,7 +152,7 @@ def _check_key(key: str) -> None:
     elif len(parts) == 2:
         if len(parts[0]) > 253:
             wrong.append("prefix part must be no more than 253 bytes")
-        if not is_subdomain(parts[0][:253]):
+        if subdomain_faults(parts[0][:253]):
             wrong.append(_PREFIX_RULE)
     name = parts[-1]
     if not name:

@@ -100,6 +100,9 @@ class Listener:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self._busy.add(request.protocol)
         try:
+            if request.headers.get("Expect", "").lower() == "100-continue":
+                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                request.writer.output_size = 0  # the answer has not begun yet
             return await self._handler(request)
         finally:
             self._busy.discard(request.protocol)

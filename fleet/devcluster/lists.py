@@ -55,7 +55,8 @@ class Lister:
             return self._continued(kind, wanted, Continuation.decode(token), request)
         version = version_of(request)
         match = request.option("resourceVersionMatch")
-        if version and (match == EXACT or (not match and request.number("limit"))):
+        paged = bool(request.number("limit")) and not single_key(kind, wanted)
+        if version and (match == EXACT or (not match and paged)):
             if version > self.storage.version:
                 raise self.too_large(version)
             try:

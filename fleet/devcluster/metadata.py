@@ -61,10 +61,6 @@ def normalised(metadata: Any) -> Object:
     return kept
 
 
-def is_subdomain(text: str) -> bool:
-    return not subdomain_faults(text)
-
-
 def name_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cause]:
     """What is wrong with the name of an object that is to be created, and with its namespace."""
     prefix, name = metadata.get("generateName", ""), metadata.get("name", "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -38,7 +38,11 @@ _METADATA_ORDER = (
 _OPERATION_FIELDS = ("op", "path", "from", "value")
 _GO_MAP = "Go value of type map[string]interface {}"
 _UNMARSHAL = re.compile(r"json: cannot unmarshal (?P<given>\w+) into Go .* of type (?P<wanted>.+)$")
-_CANNOT_BE_HANDLED = re.compile(r'^\S* in version "[^"]*" cannot be handled as a \w+: ')
+_BODY_WORDS = re.compile(
+    r'^\S* in version "[^"]*" cannot be handled as a \w+: '
+    r"|^the object provided is unrecognized \(must be of type \w+\): | \(<empty>\)$"
+)
+"""What is said of the body of a request, and not of the result of a patch."""
 
 
 class Patch(Protocol):
@@ -69,6 +73,21 @@ def patch_of(kind: ResourceType, request: Request) -> Patch:
     return StrategicPatch(kind, document, validation, request.warnings)
 
 
+def _check_identity(kind: ResourceType, body: Any) -> None:
+    """What the result of a patch on a custom resource calls itself. Raises StatusError where that is something else."""
+    if not isinstance(body, dict):
+        raise statuses.refused_patch()
+    given, version = body.get("kind"), body.get("apiVersion") or ""
+    if not given or not isinstance(given, str) or not isinstance(version, str):
+        return
+    if not version:
+        raise statuses.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    if version != kind.resource.api_version:
+        metadata = body.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        raise statuses.wrong_version(kind, given, name, version)
+
+
 def check_type(kind: ResourceType, content_type: str) -> None:
     """Raises StatusError 415."""
     if content_type not in (_OF_CUSTOM if kind.custom else _ALL):
@@ -92,9 +111,11 @@ class _Read:
         try:
             result = checked_body(self.kind, body, validation="Warn", warnings=found, old=self.old)
         except statuses.StatusError as error:
-            if self.kind.custom:
+            if error.code != 400:
                 raise
-            why = _CANNOT_BE_HANDLED.sub("", error.message)
+            if self.kind.custom:
+                _check_identity(self.kind, body)
+            why = _BODY_WORDS.sub("", error.message)
             raise statuses.bad_patch_result(self.shown(), self.worded(why)) from None
         if validation == "Ignore" or not (found or self.strict):
             return result
@@ -168,7 +189,8 @@ class JsonPatch(_Read):
 
     def shown(self) -> str:
         body = self.applied(self.old)
-        return msgspec.json.encode(_touched(body, {}) if isinstance(body, dict) else body).decode()
+        order: Literal["deterministic"] | None = "deterministic" if self.kind.custom else None
+        return msgspec.json.encode(_touched(body, {}) if isinstance(body, dict) else body, order=order).decode()
 
 
 class StrategicPatch(_Read):
@@ -200,7 +222,7 @@ class StrategicPatch(_Read):
         """The converter of plain maps has words of its own."""
         found = _UNMARSHAL.search(why)
         if found is None:
-            return why
+            return f"error decoding from json: {why}" if "base64" in why else why
         given, wanted = found["given"], found["wanted"]
         kinds = {"array": "slice", "object": "map", "number": "int64"}
         if wanted.startswith("map["):

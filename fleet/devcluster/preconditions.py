@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.deleteoptions import Preconditions
 from fleet.devcluster.resources import NAMESPACES, ResourceType
 from fleet.devcluster.storage import Stored, Table
 from shards.objects import Object
-
-
-class Preconditions(msgspec.Struct, rename="camel"):
-    """What the object of a delete must be; None: not asked."""
-
-    uid: str | None = None
-    resource_version: str | None = None
 
 
 def check_preconditions(kind: ResourceType, stored: Stored, wanted: Preconditions | None) -> None:

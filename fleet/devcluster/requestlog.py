@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fleet.devcluster.asked import dry_run
+from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Request, Target, name_in, verb_of
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.storage import Stored
-from fleet.devcluster.writes import Outcome
 
 
 class RequestLog:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import resource as process
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from fleet.devcluster.requests import Request, Target
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.storage import Table
-from fleet.devcluster.watching import Watching
+from shards.objects import Resource
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 BUCKETS_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
@@ -37,11 +39,35 @@ Key = tuple[str, str, str, str, str, str, bool]
 """group, version, plural, subresource, verb, scope, dry run. Plain strings: they are hashed once a request."""
 
 
+class _Watch(Protocol):
+    """An open one."""
+
+    @property
+    def kind(self) -> ResourceType: ...
+
+
+class _Tally(Protocol):
+    """Of the watches of one resource."""
+
+    @property
+    def events(self) -> int: ...
+
+
+class Watches(Protocol):
+    """Those of a front end: the open ones, and what all so far gave to their clients."""
+
+    @property
+    def streams(self) -> Iterable[_Watch]: ...
+
+    @property
+    def tallies(self) -> Mapping[Resource, _Tally]: ...
+
+
 class RequestMetrics:
     """Counts what a server answers."""
 
-    def __init__(self, watching: Watching, tables: Callable[[], Iterable[Table]]) -> None:
-        self._watching = watching
+    def __init__(self, watches: Watches, tables: Callable[[], Iterable[Table]]) -> None:
+        self._watches = watches
         self._tables = tables
         self._series: dict[Key, _Series] = {}
 
@@ -68,14 +94,14 @@ class RequestMetrics:
         yield from _head("apiserver_request_duration_seconds", "histogram", "How long answers took, in seconds.")
         for key, series in everything:
             yield from _histogram(key, series)
-        open_watches = Counter(stream.kind.resource for stream in self._watching.streams)
+        open_watches = Counter(stream.kind.resource for stream in self._watches.streams)
         yield from _head("apiserver_longrunning_requests", "gauge", "Open watches.")
         for resource, count in sorted(open_watches.items(), key=str):
             labels = _labels((resource.group, resource.version, resource.plural, "", "WATCH", "cluster", False))
             yield f"apiserver_longrunning_requests{{{labels}}} {count}"
         yield from self._objects()
         yield from _head("apiserver_watch_events_total", "counter", "Events that were sent to watches.")
-        for resource, tally in sorted(self._watching.tallies.items(), key=str):
+        for resource, tally in sorted(self._watches.tallies.items(), key=str):
             group, version, plural = resource.group, resource.version, resource.plural
             labels = f'group="{group}",resource="{plural}",version="{version}"'
             yield f"apiserver_watch_events_total{{{labels}}} {tally.events}"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
+from fleet.devcluster.causes import Cause
 from fleet.devcluster.conversion import Conversion, Reshaping
 from fleet.devcluster.kinds.catalogue import Entry, Subresource, entries, schema_name, schemas
 from fleet.devcluster.kinds.rules import PLAIN, RULES, UNSERVED_SUBRESOURCES
 from fleet.devcluster.scale import BUILT_IN_PATHS, ScalePaths
-from fleet.devcluster.schema import Schema
 from fleet.devcluster.structure import ANYTHING, Structure
 from fleet.devcluster.versions import autoscaling, events
 from shards.objects import Object, Resource
@@ -26,6 +26,28 @@ class Encoded(Protocol):
 
     @property
     def raw(self) -> bytes: ...
+
+
+class ObjectSchema(Protocol):
+    """What a custom resource's definition says of its objects; see `fleet.devcluster.schema`."""
+
+    @property
+    def root(self) -> Mapping[str, Any]: ...
+
+    @property
+    def has_rules(self) -> bool: ...
+
+    def read(self, body: dict[str, Any]) -> tuple[list[str], Cause | None]: ...
+
+    def complete(self, body: dict[str, Any]) -> None: ...
+
+    def default(self, body: dict[str, Any]) -> None: ...
+
+    def causes(self, body: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Cause]: ...
+
+    def status_causes(self, body: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Cause]: ...
+
+    def forgiven(self, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +79,7 @@ class ResourceType:
     create_on_update: bool = False
     returns_deleted: bool = False
     selectable: tuple[str, ...] = ()
-    schema: Schema | None = field(default=None, compare=False)
+    schema: ObjectSchema | None = field(default=None, compare=False)
     structure: Structure = field(default=ANYTHING, compare=False)
     names: str = "subdomain"
     verbs: tuple[str, ...] = STORED_VERBS

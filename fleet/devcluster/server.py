@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import random
 import time
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from fleet.devcluster import statuses
-from fleet.devcluster.access.accounts import DefaultAccounts
-from fleet.devcluster.access.bootstrap import default_roles
-from fleet.devcluster.access.guard import Guard
-from fleet.devcluster.access.rbac import GROUP as RBAC_GROUP
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.audit import audit_for
-from fleet.devcluster.compaction import compact_for_ever
-from fleet.devcluster.defaultobjects import default_objects
-from fleet.devcluster.definitions import Definitions
+from fleet.devcluster.backend import Backend
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.fields.manager import UNKNOWN, Manager
-from fleet.devcluster.garbage import Garbage
+from fleet.devcluster.frontends import FrontEnd
 from fleet.devcluster.nonresource import NonResource
 from fleet.devcluster.podactions import PodActions
 from fleet.devcluster.printing.showing import Showing, failed_answer
@@ -32,102 +23,84 @@ from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requestmetrics import RequestMetrics
 from fleet.devcluster.requests import Query, Request, Target
-from fleet.devcluster.resources import NAMESPACES, Registry
 from fleet.devcluster.routes import Routes
 from fleet.devcluster.scaling import Scaling
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.storage import Storage
-from fleet.devcluster.strategy import read_body
 from fleet.devcluster.tap import tap
 from fleet.devcluster.watchcache import WatchCache
 from fleet.devcluster.watching import Watching
-from fleet.devcluster.writes import Writer
 from fleet.devcluster.writing import Writing
-from shards.errors import ConfigError
 from shards.objects import Object, Resource
 
 _LOG = logging.getLogger(__name__)
-_SELF = Manager("kube-apiserver")
-"""Of what the server writes on its own."""
+FIRST_NAME = "a"
 
 
 class ApiServer:
-    """One server with its storage. Used on one event loop."""
+    """One front end of a cluster: what a kube-apiserver has of its own, over a backend. Used on one event loop.
+
+    It has a watch cache, watches, faults, metrics and an audit log; everything else is the backend's.
+    """
 
     def __init__(
         self,
         settings: ServerSettings | None = None,
         *,
+        backend: Backend | None = None,
+        name: str = FIRST_NAME,
+        recorder: Recorder | None = None,
         rng: random.Random | None = None,
         wall_seconds: Callable[[], float] = time.time,
-        recorder: Recorder | None = None,
-        beside: ApiServer | None = None,
-        name: str = "",
     ) -> None:
-        """rng: for UIDs, generated names and the life of watches. wall_seconds: since 1970, for timestamps.
+        """backend: what it stands on; None: one of its own, made of settings, recorder, rng and wall_seconds.
 
-        beside: a server whose storage, resources and controllers this one shares, as a further front end with a cache,
-        watches, faults and settings of its own.
-        name: by which the fault `stale_replica` of the other one sends requests here.
+        settings, recorder: those of the backend where they are left out. name: by which the fault `stale_replica`
+        of other front ends sends requests here. Raises ConfigError for a name that is taken.
         """
-        self.settings = settings or ServerSettings()
-        self.rng = rng or random.Random()
-        self.registry: Registry = beside.registry if beside else Registry()
-        self.storage: Storage = beside.storage if beside else Storage(history_limit=self.settings.history_limit)
-        self.recorder = recorder
-        self.faults = Faults(self.rng, witness_for(recorder))
-        self.cache = WatchCache(self.storage)
-        self.faults.lose = self.cache.lose
+        self.backend = backend or Backend(settings, rng=rng, wall_seconds=wall_seconds, recorder=recorder)
+        self.settings = settings or self.backend.settings
+        self.recorder = recorder or self.backend.recorder
+        self.name = name
+        self.rng, self.registry, self.storage = self.backend.rng, self.backend.registry, self.backend.storage
+        self._audit = audit_for(self.settings, self.rng, self.backend.wall_seconds)
+        self.faults = Faults(self.rng, witness_for(self.recorder))
+        self.backend.front_ends.check(name)
+        self.cache = WatchCache(self.storage, self.backend.watched_since)
+        self.backend.front_ends.join(name, FrontEnd(self._answer, self.cache, self.faults.replicas))
+        self.faults.lose, self.faults.replicas.make = self.cache.lose, self._stand_in
+        self._stand_ins: list[ApiServer] = []
         self.watching = Watching(self.storage, self.cache, self.rng, self.settings)
-        self._log = RequestLog(recorder)
-        namespaces = self.storage.table(NAMESPACES)
-        self.writer: Writer = (
-            beside.writer if beside else Writer(self.storage, namespaces, self.rng, wall_seconds, self.registry.get)
-        )
-        definitions = beside._definitions if beside else Definitions(self.registry, self.storage, self.writer)
-        self._definitions: Definitions = definitions
-        self._nonresource = NonResource(self.registry)
-        self._reading = Reading(self.settings, self.storage, self.cache, self.watching, self._log)
-        self._writing = Writing(self.settings, self.storage, self.writer, definitions, self._log)
-        self.garbage: Garbage = (
-            beside.garbage if beside else Garbage(self.storage, self.registry, self.writer, self._log, self.settings)
-        )
-        self.guard: Guard = (
-            beside.guard
-            if beside
-            else Guard(self.storage, self.registry, self.rng, wall_seconds, self.settings.admin_token)
-        )
         self.metrics = RequestMetrics(self.watching, self.storage.tables)
-        self._audit = audit_for(self.settings, self.rng, wall_seconds)
-        self._routes = Routes(
-            self.registry,
-            self.storage,
-            self._nonresource,
+        self._guard, self._accounts = self.backend.guard, self.backend.accounts
+        self._log = RequestLog(self.recorder)
+        self._reading = Reading(self.settings, self.storage, self.cache, self.watching, self._log)
+        self._routes = self._made_routes()
+
+    def another(
+        self, name: str, settings: ServerSettings | None = None, *, recorder: Recorder | None = None
+    ) -> ApiServer:
+        """A further front end over the same backend. Raises ConfigError for a name that is taken.
+
+        settings, recorder: those of this front end where they are left out.
+        """
+        settings, recorder = settings or self.settings, recorder or self.recorder
+        return ApiServer(settings, backend=self.backend, name=name, recorder=recorder)
+
+    def _made_routes(self) -> Routes:
+        backend = self.backend
+        writing = Writing(self.settings, backend.storage, backend.writer, backend.definitions.follow, self._log)
+        return Routes(
+            backend.registry,
+            backend.storage,
+            NonResource(backend.registry),
             self._reading,
-            self._writing,
-            PodActions(self.writer, self._writing, wall_seconds),
-            Showing(self.storage, wall_seconds),
-            self.guard,
+            writing,
+            PodActions(backend.writer, writing, backend.wall_seconds),
+            Showing(backend.storage, backend.wall_seconds),
+            backend.guard,
             self.metrics,
-            Scaling(self.writer, self._log),
+            Scaling(backend.writer, self._log),
         )
-        self._accounts: DefaultAccounts | None = beside._accounts if beside else None
-        if beside is not None:
-            if name:
-                beside.faults.routes[name] = self._answer
-            return
-        for each in self.registry:  # before the first write, so that the history of every table begins at the start
-            self.storage.table(each)
-        for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
-            self.writer.create(namespaces, "", {"metadata": {"name": name}})
-        if self.guard.enabled:
-            for role in default_roles():
-                self.seed(Resource(RBAC_GROUP, "v1", f"{role['kind'].lower()}s"), role, manager=_SELF)
-        if self.settings.default_objects:
-            for resource, body in default_objects():
-                self.seed(resource, body, manager=_SELF)
-        if self.settings.default_accounts:
-            self._accounts = DefaultAccounts(self.storage, self.seed)
 
     # ------------------------------------------------------------------ the door
 
@@ -148,7 +121,7 @@ class ApiServer:
         received_seconds = self._audit.now() if self._audit is not None else 0.0
         target = Target.parse(request.path)
         try:
-            self.guard.admit(request, target)
+            self._guard.admit(request, target)
             await self._reading.reach(request)
             answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
@@ -169,31 +142,30 @@ class ApiServer:
             self._accounts.catch_up()
         return answer
 
-    async def run_controllers(self) -> None:
-        """What the control plane does on its own, garbage collection and compaction, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.garbage.run(), name="garbage collection")
-            group.create_task(compact_for_ever(self.storage, self.settings.compaction_seconds), name="compaction")
-
-    async def collect_garbage(self) -> int:
-        """Deletes what lost all its owners, empties namespaces that end, and answers how many objects went."""
-        return self.garbage.collect()
+    def _stand_in(self, name: str) -> None:
+        """A further front end, for a fault that makes one stale. It has been there as long as this one."""
+        other = self.another(name)
+        other.cache.since = self.cache.since
+        self._stand_ins.append(other)
 
     def close(self) -> None:
         """Ends all watches, and the audit log."""
         self.watching.end()
+        for each in self._stand_ins:
+            each.close()
         if self._audit is not None:
             self._audit.close()
 
-    # ------------------------------------------------------------------ for tests and tools
+    # ------------------------------------------------------------------ the backend's, by a shorter way
+
+    async def run_controllers(self) -> None:
+        """Garbage collection and compaction, until cancelled; see `Backend.run_controllers`."""
+        await self.backend.run_controllers()
+
+    async def collect_garbage(self) -> int:
+        """Deletes what lost all its owners, empties namespaces that end, and answers how many objects went."""
+        return self.backend.garbage.collect()
 
     def seed(self, resource: Resource, body: Object, *, manager: Manager = UNKNOWN) -> Object:
         """Stores an object without a request: not recorded as one. Raises StatusError, ConfigError."""
-        kind = self.registry.get(resource)
-        if kind is None:
-            raise ConfigError("resource", f"{resource} is not served; create its CustomResourceDefinition first")
-        table = self.storage.table(kind)
-        parsed = read_body(kind, msgspec.json.encode({"kind": kind.kind, "apiVersion": resource.api_version, **body}))
-        outcome = self.writer.create(table, parsed["metadata"].get("namespace", ""), parsed, manager=manager, kind=kind)
-        self._definitions.follow(kind, outcome)
-        return outcome.stored.decode()
+        return self.backend.seed(resource, body, manager=manager)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 class ServerSettings:
     """May be changed while the server runs.
 
+    Each front end may have its own. Those of the storage and its controllers are the backend's: history_limit,
+    garbage_seconds, compaction_seconds, admin_token, default_accounts, default_objects.
+
     sharded_list_and_watch: the feature gate of KEP-5866; off: the parameter is ignored silently, as there.
 
     bookmark_seconds: between two bookmarks of one watch. watch_seconds: shortest life of a watch without

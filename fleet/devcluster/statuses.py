@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -186,13 +186,24 @@ def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural
     return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {_together(causes)}', details=details)
 
 
-def wrong_kind(kind: ResourceType, given: str, name: str, causes: Sequence[Cause]) -> StatusError:
+def wrong_kind(kind: ResourceType, given: str, name: str) -> StatusError:
     """422 of a custom resource that says to be of another kind: it is called by what it says."""
-    group = kind.resource.group
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{given}": must be {kind.kind}', "kind")
+    return _misnamed(given, kind.resource.group, name, cause)
+
+
+def wrong_version(kind: ResourceType, given: str, name: str, version: str) -> StatusError:
+    """422 of a custom resource that a patch would make one of another version."""
+    wanted = kind.resource.api_version
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{version}": must be {wanted}', "apiVersion")
+    return _misnamed(given, version.rpartition("/")[0], name, cause)
+
+
+def _misnamed(kind: str, group: str, name: str, cause: Cause) -> StatusError:
     details = {"name": name} if name else {}
-    details |= {"group": group, "kind": given}
-    message = f'{given}.{group} "{name}" is invalid: {_together(causes)}'
-    return StatusError(422, "Invalid", message, details={**details, "causes": _cause_list(causes)})
+    details |= {"group": group, "kind": kind} if group else {"kind": kind}
+    message = f'{kind}{group and "."}{group} "{name}" is invalid: {cause.text()}'
+    return StatusError(422, "Invalid", message, details={**details, "causes": _cause_list([cause])})
 
 
 def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
@@ -235,6 +246,25 @@ def bad_patch_result(text: str, why: str) -> StatusError:
 def refused_patch() -> StatusError:
     """422 of a patch that does not apply; the real server does not say why."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def unconverted(kind: ResourceType, metadata: Mapping[str, Any], why: str) -> StatusError:
+    """500 of an apply whose result is no object of the kind."""
+    into = f"{kind.resource.group}/{kind.resource.version}, Kind={kind.kind}"
+    return _unconverted(
+        metadata, into, f"unable to convert unstructured object to {into}: error decoding from json: {why}"
+    )
+
+
+def unconverted_scale(metadata: Mapping[str, Any]) -> StatusError:
+    """500 of an apply that would change the scale of a custom resource: the real server cannot do it either."""
+    why = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return _unconverted(metadata, "autoscaling/v1, Kind=Scale", why)
+
+
+def _unconverted(metadata: Mapping[str, Any], into: str, why: str) -> StatusError:
+    what = f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {into})"
+    return StatusError(500, "", f"failed to convert new object {what} to proper version: {why}")
 
 
 def apply_conflict(conflicts: Sequence[tuple[str, str]]) -> StatusError:

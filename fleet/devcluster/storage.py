@@ -53,7 +53,8 @@ class Storage:
     """All tables under one version counter, which begins at 1 and rises by one with every commit.
 
     listeners: told every commit of every table, before the table's own listeners. on_restore: called after a restore.
-    on_drop: told of every resource that goes with its table.
+    on_drop: told of every resource that goes with its table. on_compact: told the version below which nothing can be
+    listed any more, and whether it cannot be watched from either.
     """
 
     def __init__(self, *, history_limit: int = 10_000) -> None:
@@ -63,6 +64,7 @@ class Storage:
         self.listeners: list[Callable[[Commit], None]] = []
         self.on_restore: list[Callable[[], None]] = []
         self.on_drop: list[Callable[[Resource], None]] = []
+        self.on_compact: list[Callable[[int, bool], None]] = []
         self._tables: dict[TableKey, Table] = {}
 
     def table(self, kind: ResourceType) -> Table:
@@ -75,6 +77,10 @@ class Storage:
         elif found.kind is not kind and found.kind.resource == resource:
             found.kind = kind
         return found
+
+    def find(self, resource: Resource) -> Table | None:
+        """Its table, None where there is none (any more)."""
+        return self._tables.get(table_key(resource))
 
     def tables(self) -> tuple[Table, ...]:
         return tuple(self._tables.values())
@@ -107,6 +113,8 @@ class Storage:
         bound = self.version if up_to is None else min(up_to, self.version)
         for table in self._tables.values():
             table.forget(bound, watches=watches)
+        for hear in tuple(self.on_compact):
+            hear(bound, watches)
 
     def snapshot(self) -> Snapshot:
         """What `restore` goes back to. O(objects)."""

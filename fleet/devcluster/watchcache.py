@@ -8,7 +8,6 @@ copies of the tables, which follow the storage later or never. Real caches were 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from fleet.devcluster.commits import Commit
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.storage import Storage, TableKey, table_key
 from fleet.devcluster.tables import Table
-
-_EARLY_SECONDS = 1e-6
+from shards.objects import Resource
 
 Hear = Callable[[Commit], None]
 
@@ -29,11 +27,13 @@ class Loss:
 
     predicate: Callable[[Commit], bool]
     left: int
+    on_end: Callable[[Loss], None]
     lost: int = 0
 
     def end(self) -> None:
-        """Later commits are heard again; what was lost stays lost until the cache restarts."""
+        """Later commits are heard again; what was lost stays lost until the cache restarts. Idempotent."""
         self.left = 0
+        self.on_end(self)
 
     def takes(self, commit: Commit) -> bool:
         if not self.left or not self.predicate(commit):
@@ -43,6 +43,19 @@ class Loss:
         return True
 
 
+@dataclass(eq=False, slots=True)
+class Staleness:
+    """One reason for which a cache is behind. lag_seconds: everything arrives so much later. frozen: nothing does."""
+
+    lag_seconds: float
+    frozen: bool
+    on_end: Callable[[Staleness], None]
+
+    def end(self) -> None:
+        """What is due arrives at once, in order, unless there are other reasons. Idempotent."""
+        self.on_end(self)
+
+
 class WatchCache:
     """What one front end knows of a storage.
 
@@ -50,21 +63,26 @@ class WatchCache:
     begins anew, when all watches of its front end must end.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self.since = storage.version if storage.tables() else 0
+    def __init__(self, storage: Storage, since: int) -> None:
+        self.since = since
         self.on_restart: list[Callable[[], None]] = []
         self._storage = storage
-        self._hearers: dict[TableKey, list[Hear]] = {}
+        self._hearers: dict[TableKey, dict[Hear, None]] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._copies: dict[TableKey, Table] | None = None
         self._version = 0
         self._queue: deque[tuple[float, Commit]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._own = Staleness(0.0, False, self._end_staleness)
+        self._stale: dict[Staleness, None] = {self._own: None}
         self._lag_seconds = 0.0
         self._frozen = False
-        self._losses: list[Loss] = []
+        self._losses: dict[Loss, None] = {}
+        self._lacking = False  # something was lost, and stays lost
         storage.listeners.append(self._hear)
         storage.on_restore.append(self.restart)
+        storage.on_drop.append(self._drop)
+        storage.on_compact.append(self._forget)
 
     # ------------------------------------------------------------------ what reads see
 
@@ -80,25 +98,30 @@ class WatchCache:
 
     def table(self, kind: ResourceType) -> Table:
         """The table as this cache knows it. Not to be changed."""
-        live = self._storage.table(kind)
         if self._copies is None:
-            return live
+            return self._storage.table(kind)
         key = table_key(kind.resource)
         found = self._copies.get(key)
         if found is None:
             # Of a resource that came after the copies were made: empty, and filled by the commits that are queued.
-            found = self._copies[key] = Table(live.kind, self._version, live.history_limit)
-        found.kind = live.kind
+            found = self._copies[key] = Table(kind, self._version, self._storage.history_limit)
+        # What arrives late may be of a resource that is gone: asking the storage for its table would make it anew.
+        live = self._storage.find(kind.resource)
+        if live is not None:
+            found.kind = live.kind
         return found
 
     def listen(self, kind: ResourceType, hear: Hear) -> None:
         """hear: called for every commit of the resource when it arrives here."""
-        self._hearers.setdefault(table_key(kind.resource), []).append(hear)
+        self._hearers.setdefault(table_key(kind.resource), {})[hear] = None
 
     def unlisten(self, kind: ResourceType, hear: Hear) -> None:
         """Idempotent."""
-        with contextlib.suppress(KeyError, ValueError):
-            self._hearers[table_key(kind.resource)].remove(hear)
+        key = table_key(kind.resource)
+        hearers = self._hearers.get(key, {})
+        hearers.pop(hear, None)
+        if not hearers:
+            self._hearers.pop(key, None)
 
     async def reaches(self, version: int, timeout_seconds: float) -> bool:
         """Waits for a version; False where it does not come in time."""
@@ -119,36 +142,44 @@ class WatchCache:
     @property
     def lag_seconds(self) -> float:
         """How much later than in the storage every commit arrives; may be changed at any time."""
-        return self._lag_seconds
+        return self._own.lag_seconds
 
     @lag_seconds.setter
     def lag_seconds(self, seconds: float) -> None:
-        self._lag_seconds = seconds
-        now = asyncio.get_running_loop().time() if seconds > 0 else 0.0
-        self._queue = deque((min(due, now + seconds), commit) for due, commit in self._queue)
+        self._own.lag_seconds = seconds
         self._settle()
 
     def freeze(self) -> None:
         """Nothing arrives any more until `thaw`."""
-        self._frozen = True
+        self._own.frozen = True
         self._settle()
 
     def thaw(self) -> None:
         """What is due arrives at once, in order; idempotent."""
-        self._frozen = False
+        self._own.frozen = False
         self._settle()
+
+    def stale(self, *, lag_seconds: float = 0.0, frozen: bool = False) -> Staleness:
+        """A reason to be behind, next to others: the longest lag counts, and one freeze is enough."""
+        made = Staleness(lag_seconds, frozen, self._end_staleness)
+        self._stale[made] = None
+        self._settle()
+        return made
 
     def lose(self, predicate: Callable[[Commit], bool], *, times: int = -1) -> Loss:
         """The matching commits never arrive: neither in lists nor in watches. times: how many, negative for all."""
-        loss = Loss(predicate, times)
-        self._losses.append(loss)
+        loss = Loss(predicate, times, self._end_loss)
+        self._losses[loss] = None
         self._settle()
         return loss
 
     def restart(self) -> None:
-        """Begins anew with what the storage holds, as a server that starts: watches end. A freeze and a lag stay."""
-        apart = self._frozen or self._lag_seconds > 0
-        self._losses.clear()
+        """Begins anew with what the storage holds, as a server that starts: watches end.
+
+        What makes it stale stays, and so do losses that have not ended; what was lost is there again.
+        """
+        self._lacking = False
+        apart = self._frozen or self._lag_seconds > 0 or bool(self._losses)
         self._queue.clear()
         self._stop_timer()
         self._copies = None
@@ -174,38 +205,65 @@ class WatchCache:
         self._deliver()
 
     def _settle(self) -> None:
-        """Follows a change of the freeze, the lag or the losses."""
-        if self._copies is None and (self._frozen or self._lag_seconds > 0 or self._losses):
+        """Follows a change of what makes it stale, or of the losses."""
+        self._frozen = any(each.frozen for each in self._stale)
+        self._lag_seconds = seconds = max(each.lag_seconds for each in self._stale)
+        now = asyncio.get_running_loop().time() if seconds > 0 else 0.0
+        self._queue = deque((min(due, now + seconds), commit) for due, commit in self._queue)
+        apart = self._frozen or seconds > 0 or bool(self._losses) or self._lacking
+        if self._copies is None and apart:
             self._take_copies()
         self._stop_timer()
         self._deliver()
-        if self._copies is not None and not (self._frozen or self._lag_seconds > 0 or self._losses or self._queue):
+        if self._copies is not None and not (apart or self._queue):
             self._copies = None
+
+    def _end_staleness(self, staleness: Staleness) -> None:
+        if staleness is not self._own and staleness in self._stale:
+            del self._stale[staleness]
+            self._settle()
+
+    def _end_loss(self, loss: Loss) -> None:
+        if self._losses.pop(loss, self._losses) is None:
+            self._lacking = self._lacking or loss.lost > 0
+            self._settle()
 
     def _take_copies(self) -> None:
         self._version = self._storage.version
         self._copies = {table_key(table.kind.resource): table.copy() for table in self._storage.tables()}
 
-    def _deliver(self) -> None:
-        """Lets the commits in whose time has come, and sets a timer for the next one."""
+    def _drop(self, resource: Resource) -> None:
+        """A resource that is defined anew later begins with an empty cache."""
+        if self._copies is not None:
+            self._copies.pop(table_key(resource), None)
+
+    def _forget(self, up_to: int, watches: bool) -> None:
+        for table in (self._copies or {}).values():
+            table.forget(min(up_to, self._version), watches=watches)
+
+    def _deliver(self, reached: float = 0.0) -> None:
+        """Lets the commits in whose time has come, and sets a timer for the next one.
+
+        reached: the time that has come at least, as a timer may fire a rounding error early.
+        """
         if self._frozen or not self._queue:
             return
-        # A timer may fire a rounding error early; looking again for that would spin on a virtual clock.
-        now = asyncio.get_running_loop().time() + _EARLY_SECONDS if self._queue[-1][0] > 0 else 0.0
+        now = max(asyncio.get_running_loop().time(), reached) if self._queue[-1][0] > 0 else 0.0
         while self._queue and self._queue[0][0] <= now:
             self._arrive(self._queue.popleft()[1])
         if self._queue and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_at(self._queue[0][0], self._timed)
+            due = self._queue[0][0]
+            self._timer = asyncio.get_running_loop().call_at(due, self._timed, due)
         self._wake()
 
-    def _timed(self) -> None:
+    def _timed(self, due: float) -> None:
         self._timer = None
-        self._deliver()
+        self._deliver(due)
 
     def _arrive(self, commit: Commit) -> None:
         """The commit as this cache sees it: against what it holds itself, which may lack earlier commits."""
         self._version = commit.version
-        for loss in self._losses:
+        for loss in tuple(self._losses):
             if loss.takes(commit):
                 return
         table = self.table(commit.kind)

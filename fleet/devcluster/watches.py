@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.selectors import Filter
 from fleet.devcluster.storage import Commit, Stored, event_line
 
+BUFFER_BYTES = 64 << 20
+"""Of events that wait for a client that does not read."""
+_LOOK_EVENTS = 100
 _FINAL_BOOKMARK_SECONDS = 2.0
 
 
@@ -54,7 +58,8 @@ class WatchStream:
     ) -> None:
         """kind: in the version that was asked for. after: commits up to this version are not shown.
 
-        buffer_events: how far the client may lag behind before its watch ends without a word.
+        buffer_events: how far the client may lag behind before its watch ends without a word; BUFFER_BYTES bounds it
+        too, about. What is there from the beginning does not count.
         """
         self.kind = kind
         self.wanted = wanted
@@ -64,6 +69,8 @@ class WatchStream:
         self._after = after
         self._ready: list[bytes] = []
         self._buffer_events = buffer_events
+        self._from_beginning = 0  # lines in `_ready` that are there from the beginning
+        self._room = math.inf  # in `_ready`, until it is looked at again
         self._waiter: asyncio.Future[None] | None = None
         self._on_close = on_close
         self._tally = tally or Tally()
@@ -93,20 +100,28 @@ class WatchStream:
         raw = stored.raw if kind.resource == self.kind.resource else self.kind.rendered(stored)
         self.emit(event_line("ADDED", raw))
 
+    def begin(self) -> None:
+        """What was emitted until now is there from the beginning: no client is too slow for that."""
+        self._from_beginning = len(self._ready)
+        self._room = self._from_beginning + min(_LOOK_EVENTS, self._buffer_events)
+
     def emit(self, line: bytes) -> None:
         """Appends a line; ends the watch when the client is too slow."""
         self._ready.append(line)
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-        elif len(self._ready) > self._buffer_events:
-            self.close()
+        elif len(self._ready) > self._room:
+            self._look()
 
     def start_bookmarks(self, interval_seconds: float, version: Callable[[], int]) -> None:
-        """A bookmark every interval, at the version that everything shown so far adds up to."""
+        """A bookmark every interval, at the version that everything shown so far adds up to.
+
+        None while that is older than what the client has: it may have come from a front end that was ahead.
+        """
 
         def tick() -> None:
-            self.emit(bookmark_line(self.kind, version()))
+            self._bookmark(version())
             self._later("bookmark", interval_seconds, tick)
 
         self._later("bookmark", interval_seconds, tick)
@@ -118,7 +133,7 @@ class WatchStream:
             version = last_bookmark
 
             def final() -> None:
-                self.emit(bookmark_line(self.kind, version()))
+                self._bookmark(version())
 
             self._later("final", seconds - _FINAL_BOOKMARK_SECONDS, final)
 
@@ -132,6 +147,8 @@ class WatchStream:
         chunk = b"".join(self._ready)
         self._tally.events += len(self._ready)
         self._ready.clear()
+        self._from_beginning = 0
+        self._room = min(_LOOK_EVENTS, self._buffer_events)
         return chunk
 
     def interrupt(self) -> None:
@@ -150,6 +167,18 @@ class WatchStream:
         self._on_close(self)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    def _look(self) -> None:
+        """Whether the client is too slow; if not, looks again when twice as much waits for it."""
+        waiting = len(self._ready) - self._from_beginning
+        if waiting > self._buffer_events or sum(map(len, self._ready[self._from_beginning :])) > BUFFER_BYTES:
+            self.close()
+        else:
+            self._room = self._from_beginning + min(2 * waiting, self._buffer_events)
+
+    def _bookmark(self, version: int) -> None:
+        if version >= self._after:
+            self.emit(bookmark_line(self.kind, version))
 
     def _in_its_version(self, kind: str, commit: Commit) -> bytes:
         """The event for a watch in another version than the stored one."""

@@ -21,7 +21,8 @@ class Watching:
 
     def __init__(self, storage: Storage, cache: WatchCache, rng: random.Random, settings: ServerSettings) -> None:
         """rng: for the life of watches that name no timeout."""
-        self.streams: set[WatchStream] = set()
+        self.streams: dict[WatchStream, None] = {}
+        """In the order in which they were opened."""
         self.tallies: dict[Resource, Tally] = {}
         self._cache = cache
         self._rng = rng
@@ -61,8 +62,9 @@ class Watching:
             stream.emit(event_line("ERROR", error.body()))
             stream.close()
             return stream
+        stream.begin()
         cache.listen(kind, stream.offer)
-        self.streams.add(stream)
+        self.streams[stream] = None
         bookmarks = request.flag("allowWatchBookmarks")
         if bookmarks:
             stream.start_bookmarks(settings.bookmark_seconds, self._version)
@@ -80,7 +82,7 @@ class Watching:
         return self._cache.version
 
     def _closed(self, stream: WatchStream) -> None:
-        self.streams.discard(stream)
+        self.streams.pop(stream, None)
         self._cache.unlisten(stream.kind, stream.offer)
 
     def _begin(

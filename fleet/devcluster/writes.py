@@ -10,15 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
 from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
-from fleet.devcluster.fields.applying import Conflicts
-from fleet.devcluster.fields.gaps import gaps_of, reopen
+from fleet.devcluster.fields.gaps import gaps_of, has_blanks, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
 from fleet.devcluster.fields.tracking import Tracking, Types, set_entries, unchanged
+from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.preconditions import (
     check_name,
     check_namespace_serves,
@@ -44,15 +46,6 @@ from fleet.devcluster.strategy import (
 from shards.objects import Object
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """stored: the object after the write; the last state of a removed one. created: a PUT that created."""
-
-    stored: Stored
-    created: bool = False
-    removed: bool = False
-
-
 @dataclass(slots=True)
 class Writer:
     """Applies writes. wall_seconds: seconds since 1970, for timestamps. types: the resources by version.
@@ -67,6 +60,9 @@ class Writer:
     wall_seconds: Callable[[], float]
     types: Types = lambda resource: None
     _stamps: Stamps = field(init=False)
+    _blanks: set[str] = field(default_factory=set)
+    """UIDs of objects that an apply stored with metadata that says nothing: the real server's next write differs from
+    what is stored, whatever it changes."""
 
     def __post_init__(self) -> None:
         self._stamps = Stamps(self.rng, self.wall_seconds)
@@ -115,8 +111,9 @@ class Writer:
                 raise statuses.not_found(kind, name)
             if uid:
                 raise uid_conflict(kind, key, name, uid, "")
-            metadata.pop("resourceVersion", None)
-            return self.create(table, namespace, body, dry_run=dry_run, manager=manager, kind=kind)
+            version = metadata.pop("resourceVersion", "")
+            outcome = self.create(table, namespace, body, dry_run=dry_run, manager=manager, kind=kind)
+            return _as_sent(table.kind, outcome, version) if dry_run and version else outcome
         if uid and uid != stored.meta.uid:
             raise uid_conflict(kind, key, name, uid, stored.meta.uid)
         return self._change(kind, table, stored, kind.decoded(stored), body, subresource, manager, dry_run)
@@ -162,7 +159,7 @@ class Writer:
         manager: Manager = UNKNOWN,
         kind: ResourceType | None = None,
     ) -> Outcome:
-        """PATCH of server-side apply: creates what is absent. Raises StatusError."""
+        """PATCH of server-side apply: creates what is absent. Raises StatusError, and Conflicts, which callers word."""
         kind = kind or table.kind
         stored = table.objects.get(object_key(namespace, name))
         if stored is None and subresource:
@@ -171,12 +168,11 @@ class Writer:
         tracking = self._tracking(kind, Manager(manager.name, APPLY, manager.subresource))
         try:
             found, entries = tracking.apply(old, wanted, force=force)
-        except Conflicts as conflicts:
-            raise statuses.apply_conflict(conflicts.each()) from None
         except LedgerError as error:
             raise statuses.StatusError(500, "", f"failed to decode managed fields: {error}") from None
-        gaps = list(gaps_of(found)) if kind.custom else []
-        body = checked_body(kind, found)
+        gaps = gaps_of(found) if kind.custom else []
+        blanks = kind.custom and not subresource and has_blanks(found["metadata"])
+        body = self._read_applied(kind, found, wanted)
         metadata = body["metadata"]
         if old is None and metadata.get("uid"):
             raise uid_mismatch(kind, name, metadata["uid"])
@@ -187,10 +183,18 @@ class Writer:
             metadata.pop("resourceVersion", None)
             check_namespace_serves(self.namespaces, kind, namespace, name)
             complete_body(kind, body, creating=True)
-            return self._insert(kind, table, body, entries, dry_run)
+            reopen(body, gaps)
+            return self._insert(kind, table, body, entries, dry_run, blanks=blanks)
         complete_body(kind, body, creating=False)
         reopen(body, gaps)
-        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
+        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run, blanks=blanks)
+
+    def scale(
+        self, kind: ResourceType, table: Table, stored: Stored, body: Object, entries: Entries, *, dry_run: bool
+    ) -> Outcome:
+        """An update of the number that a scale shows. entries: of managedFields. Raises StatusError."""
+        complete_body(kind, body, creating=False)
+        return self._replace(kind, table, stored, kind.decoded(stored), body, entries, "scale", dry_run)
 
     def delete(
         self,
@@ -213,6 +217,8 @@ class Writer:
         if options.unsafe:
             raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
+        if not dry_run:
+            self._blanks.discard(stored.meta.uid)
         body = stored.decode()
         metadata = body["metadata"]
         if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource and "deletionTimestamp" not in metadata:
@@ -232,15 +238,33 @@ class Writer:
 
     # ------------------------------------------------------------------ steps of the above
 
+    def stamped(self, manager: Manager, kind: ResourceType) -> Manager:
+        """The manager of a write of this kind at this moment."""
+        version, time = kind.resource.api_version, self._stamps.time()
+        return Manager(manager.name, manager.operation, manager.subresource, version, time)
+
     def _tracking(self, kind: ResourceType, manager: Manager) -> Tracking:
-        version = kind.resource.api_version
-        # A write through scale has no time on the real server: it is written in terms of another kind.
-        time = "" if manager.subresource == "scale" else self._stamps.time()
-        complete = Manager(manager.name, manager.operation, manager.subresource, version, time)
-        return Tracking(kind, complete, self.types)
+        return Tracking(kind, self.stamped(manager, kind), self.types)
+
+    @staticmethod
+    def _read_applied(kind: ResourceType, found: Object, wanted: Object) -> Object:
+        try:
+            return checked_body(kind, found)
+        except statuses.StatusError as error:
+            if kind.custom or error.code != 400:
+                raise
+            why = error.message.partition(f" cannot be handled as a {kind.kind}: ")[2]
+            raise statuses.unconverted(kind, wanted["metadata"], why) from None
 
     def _insert(
-        self, kind: ResourceType, table: Table, body: Object, entries: Entries | None, dry_run: bool
+        self,
+        kind: ResourceType,
+        table: Table,
+        body: Object,
+        entries: Entries | None,
+        dry_run: bool,
+        *,
+        blanks: bool = False,
     ) -> Outcome:
         metadata = body["metadata"]
         if metadata.get("generateName") and not metadata.get("name"):
@@ -261,6 +285,8 @@ class Writer:
             raise refusal
         if entries:
             metadata["managedFields"] = entries
+        if blanks and not dry_run:
+            self._blanks.add(metadata["uid"])
         return Outcome(self._put(table, body, dry_run), created=True)
 
     def _change(
@@ -290,6 +316,8 @@ class Writer:
         entries: Entries | None,
         subresource: str,
         dry_run: bool,
+        *,
+        blanks: bool = False,
     ) -> Outcome:
         check_version(kind, stored, body["metadata"].get("resourceVersion", ""))
         asked = kind
@@ -306,8 +334,10 @@ class Writer:
             if not dry_run:
                 self.storage.delete(table, stored.key)
             return Outcome(last, removed=not dry_run)
-        if unchanged(old, new):
+        if unchanged(old, new) and not blanks and stored.meta.uid not in self._blanks:
             return Outcome(stored)
+        if not dry_run:
+            (self._blanks.add if blanks else self._blanks.discard)(stored.meta.uid)
         return Outcome(self._put(table, new, dry_run))
 
     def _put(self, table: Table, body: Object, dry_run: bool) -> Stored:
@@ -320,3 +350,8 @@ class Writer:
         if stored is None:
             raise AssertionError("a put stores an object")
         return stored
+
+
+def _as_sent(kind: ResourceType, outcome: Outcome, version: str) -> Outcome:
+    """Under the version that the client sent: a dry run stores nothing that would have another."""
+    return msgspec.structs.replace(outcome, stored=encode(kind, outcome.stored.decode(), int(version)))

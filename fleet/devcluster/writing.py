@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from fleet.devcluster import statuses
 from fleet.devcluster.answers import Answer
-from fleet.devcluster.builtins.podwarnings import TEMPLATES
-from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.deleteoptions import delete_options
+from fleet.devcluster.fields.applying import Conflicts
 from fleet.devcluster.fields.wanted import read_wanted
 from fleet.devcluster.listoptions import filter_of
 from fleet.devcluster.lists import encoded_list
+from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
+from fleet.devcluster.remarks import remarks
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Storage, Table
-from fleet.devcluster.strategy import read_body, warnings_of
+from fleet.devcluster.strategy import read_body
 from fleet.devcluster.writeoptions import manager_of
-from fleet.devcluster.writes import Outcome, Writer
+from fleet.devcluster.writes import Writer
 from shards.objects import Object
 
 
 @dataclass(slots=True)
 class Writing:
-    """Answers writes. kind: of the request's version, where that is not the one that is stored."""
+    """Answers writes. kind: of the request's version, where that is not the one that is stored.
+
+    _follow: called with every write that was not only tried, so that what depends on the object can follow.
+    """
 
     settings: ServerSettings
     _storage: Storage
     _writer: Writer
-    _definitions: Definitions
+    _follow: Callable[[ResourceType, Outcome], None]
     _log: RequestLog
 
     def create(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
@@ -81,17 +87,20 @@ class Writing:
     def _apply(self, request: Request, target: Target, table: Table, kind: ResourceType) -> Answer:
         manager = manager_of(request, target.subresource, apply=True)
         wanted = read_wanted(kind, request.body or b"", validation=request.field_validation, warnings=request.warnings)
-        outcome = self._writer.apply(
-            table,
-            target.namespace,
-            target.name,
-            wanted,
-            target.subresource,
-            force=request.flag("force"),
-            dry_run=request.dry_run,
-            manager=manager,
-            kind=kind,
-        )
+        try:
+            outcome = self._writer.apply(
+                table,
+                target.namespace,
+                target.name,
+                wanted,
+                target.subresource,
+                force=request.flag("force"),
+                dry_run=request.dry_run,
+                manager=manager,
+                kind=kind,
+            )
+        except Conflicts as conflicts:
+            raise statuses.apply_conflict(conflicts.each()) from None
         return self._written("patch", request, target, table, outcome, kind)
 
     def delete(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
@@ -101,10 +110,10 @@ class Writing:
         status = 202 if options.orphan_dependents is False and not outcome.removed else 200
         if not dry_run:
             self._log.answered("delete", request, target, status, outcome.stored, removed=outcome.removed)
-            self._definitions.follow(table.kind, outcome)
+            self._follow(table.kind, outcome)
         if not outcome.removed or kind.returns_deleted:
             return Answer(status, _shown(kind, table, outcome))
-        return Answer.deleted(kind, outcome.stored)
+        return Answer.deleted(kind, outcome.stored.meta)
 
     def delete_collection(
         self, request: Request, target: Target, table: Table, kind: ResourceType | None = None
@@ -118,7 +127,7 @@ class Writing:
             outcome = self._writer.delete(table, stored.meta.namespace, stored.meta.name, options, dry_run=dry_run)
             if not dry_run:
                 self._log.answered("deletecollection", request, target, 200, outcome.stored, removed=outcome.removed)
-                self._definitions.follow(table.kind, outcome)
+                self._follow(table.kind, outcome)
         return Answer(200, encoded_list(kind, chosen, {"resourceVersion": str(version)}, stored_as=table.kind))
 
     @staticmethod
@@ -135,25 +144,11 @@ class Writing:
         self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome, kind: ResourceType
     ) -> Answer:
         status = 201 if outcome.created else 200
-        remarked = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource or kind.resource.plural in TEMPLATES
-        ruled = kind.schema is not None and kind.schema.has_rules
-        if remarked or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
-            old = _replaced(table, outcome, dry_run=request.dry_run)
-            request.warnings += warnings_of(kind, outcome.stored.decode(), old)
+        request.warnings += remarks(kind, table, outcome, dry_run=request.dry_run)
         if not request.dry_run:
             self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
-            self._definitions.follow(table.kind, outcome)
+            self._follow(table.kind, outcome)
         return Answer(status, _shown(kind, table, outcome))
-
-
-def _replaced(table: Table, outcome: Outcome, *, dry_run: bool) -> Object | None:
-    """What a write replaced; the object itself where it changed nothing."""
-    if outcome.created:
-        return None
-    last = table.history[-1] if table.history and not dry_run else None
-    committed = last is not None and (outcome.removed or last.new is outcome.stored)
-    old = last.old if last is not None and committed else table.objects.get(outcome.stored.key)
-    return None if old is None else old.decode()
 
 
 def _shown(kind: ResourceType, table: Table, outcome: Outcome) -> bytes:

@@ -15,7 +15,8 @@ _MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 _AGE = re.compile(r"(\d+[smhdy])+|<invalid>")
 _VERSIONS_IN_TEXT = re.compile(
-    r"(?P<lead>ResourceVersion in (?:the precondition|record) \(|resource version: |current: |resource version: \d+ \()"
+    r"(?P<lead>ResourceVersion in (?:the precondition|record) \(|resource version: |current: |resource version: \d+ \("
+    r'|\\?"resourceVersion\\?":\\?")'
     r"\d+"
 )
 

@@ -163,16 +163,27 @@ class Events:
         return await self._read(lambda events: len(events) >= count)
 
     async def until(self, holds: Callable[[Document], bool]) -> list[Document]:
-        """Reads up to the first event that satisfies `holds`, and writes all of them down."""
-        return await self._read(lambda events: bool(events) and holds(events[-1]))
+        """Reads up to the first event that satisfies `holds`, and writes all of them down but bookmarks.
 
-    async def _read(self, enough: Callable[[list[Document]], bool]) -> list[Document]:
+        When one of those comes is a matter of the server's clock, unless it ends the initial events.
+        """
+        return await self._read(lambda events: bool(events) and holds(events[-1]), without=_comes_by_the_clock)
+
+    async def _read(
+        self, enough: Callable[[list[Document]], bool], *, without: Callable[[Document], bool] = lambda event: False
+    ) -> list[Document]:
         events: list[Document] = []
         async with asyncio.timeout(WAIT_SECONDS):
             while not enough(events) and (line := await self.response.content.readline()):
-                events.append(json.loads(line))
+                event = json.loads(line)
+                if not without(event):
+                    events.append(event)
         self.stage.transcript.append(self.step | {"events": self.stage.normalise(events)})
         return events
+
+
+def _comes_by_the_clock(event: Document) -> bool:
+    return event["type"] == "BOOKMARK" and "annotations" not in event["object"]["metadata"]
 
 
 def _decoded(body: bytes, content_type: str) -> Document:

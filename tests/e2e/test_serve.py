@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+from cryptography.hazmat.primitives import serialization
 
 from fleet.devcluster.journal import decode_lines
 from tests.integration.pods import FLEET, ROOT
@@ -91,10 +92,29 @@ def test_what_is_wrong_with_a_file_is_said_in_one_sentence(tmp_path: Path) -> No
     assert "cannot read" in refused("--load", str(tmp_path / "absent.yaml"))
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_that_is_taken_is_named_and_the_kubeconfig_stays(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("of another server")
     with serving() as (_, said):
         port = said.split(":")[2].split(";")[0]
-        assert f"127.0.0.1:{port} is in use" in refused("--port", port)
+        told = refused("--port", port, "--write-kubeconfig", str(kubeconfig))
+        assert told.startswith(f"fleet: --port: 127.0.0.1:{port} is in use")
+    assert kubeconfig.read_text() == "of another server"
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_quietly_although_somebody_watches(tmp_path: Path, signum: signal.Signals) -> None:
+    journal = tmp_path / "journal.jsonl"
+    with serving("--journal", str(journal)) as (process, said):
+        url = said.split(" at ")[1].split(";")[0]
+        with urllib.request.urlopen(f"{url}/api/v1/namespaces?watch=true", timeout=END_SECONDS) as watch:
+            assert json.loads(watch.readline())["type"] == "ADDED"
+            process.send_signal(signum)
+            assert process.wait(END_SECONDS) == 0
+            watch.read()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert [entry.verb for entry in decode_lines(journal.read_bytes())] == ["watch"]
 
 
 def test_a_write_through_one_front_end_is_seen_through_the_other(tmp_path: Path) -> None:
@@ -108,6 +128,20 @@ def test_a_write_through_one_front_end_is_seen_through_the_other(tmp_path: Path)
         with urllib.request.urlopen(urllib.request.Request(f"{one}/api/v1/namespaces", body, headers), timeout=10):
             assert document(f"{other}/api/v1/namespaces/a")["metadata"]["name"] == "a"
     assert "several front ends have a port each" in refused("--front-ends", "2", "--port", "8001")
+
+
+def test_a_fault_moves_the_clients_of_one_front_end_to_another(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    with serving("--front-ends", "3", "--write-kubeconfig", str(kubeconfig)):
+        clusters = yaml.safe_load(kubeconfig.read_text())["clusters"]
+        urls = {cluster["name"]: cluster["cluster"]["server"] for cluster in clusters}
+        fault = json.dumps({"fault": "stale_replica", "replica": "dev"}).encode()
+        inject = urllib.request.Request(f"{urls['dev-3']}/-/faults", fault, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(inject, timeout=10) as response:
+            assert response.status == 201
+        document(f"{urls['dev-3']}/api/v1/namespaces")
+        with urllib.request.urlopen(f"{urls['dev']}/metrics", timeout=10) as response:
+            assert b'resource="namespaces"' in response.read()
 
 
 def test_with_a_token_others_are_refused_and_the_journal_tells(tmp_path: Path) -> None:
@@ -140,3 +174,9 @@ def test_over_tls_clients_that_trust_the_certificate_are_served(tmp_path: Path) 
             assert response.status == 200
     assert "give --certificate and --key together" in refused("--certificate", str(certificate))
     assert "are no certificate and its key" in refused("--certificate", str(key), "--key", str(key))
+    loaded = serialization.load_pem_private_key(key.read_bytes(), None)
+    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    key.write_bytes(loaded.private_bytes(pem, pkcs8, serialization.BestAvailableEncryption(b"secret")))
+    assert f"--key: {key} is encrypted" in refused("--certificate", str(certificate), "--key", str(key))
+    absent = tmp_path / "absent"
+    assert f"--key: cannot read {absent}" in refused("--certificate", str(certificate), "--key", str(absent))

@@ -89,7 +89,7 @@ class GateWalk:
         self.last_mark: Watermark | None = None
         self.hidden: set[str] = set()
         self.healing: set[asyncio.Task[None]] = set()
-        self.garbage = asyncio.create_task(self.server.garbage.run())
+        self.garbage = asyncio.create_task(self.server.backend.garbage.run())
 
     def _runtime(self, name: str, seed: int) -> WorkerRuntime:
         return WorkerRuntime(

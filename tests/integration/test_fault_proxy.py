@@ -3,6 +3,7 @@ server and of a real one."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 from fleet.devcluster.faults import Faults, Match
-from fleet.devcluster.faults.words import LostAck, Refuse
+from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, LostAck, Partition, Refuse, Silence, Word
 from fleet.devcluster.http import serve
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
@@ -25,6 +26,7 @@ from shards.errors import ApiError, ConfigError, NotFound, Unreachable
 from shards.kube import connect
 from shards.objects import Resource
 from tests.cluster.plane import ControlPlane
+from tests.integration.waiting import eventually
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, config_map
 from tests.unit.fleet.devcluster.faults.scenes import SCENES, Scene
 
@@ -190,3 +192,40 @@ async def test_a_port_in_use_is_said_plainly_although_doors_share_theirs(tmp_pat
     async with embedded_server(tmp_path) as (_, kubeconfig), through_proxy(kubeconfig, tmp_path) as proxy:
         with pytest.raises(ConfigError, match="in use"):
             await serve(ApiServer(), port=int(proxy.url.rpartition(":")[2]))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [Silence(), DelayEvents(), Partition(way="to_client"), DelayAnswers(seconds=60.0)],
+    ids=lambda word: type(word).__name__,
+)
+async def test_watches_whose_clients_hung_up_leave_nothing_at_either_door(word: Word, tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as (server, kubeconfig),
+        through_proxy(kubeconfig, tmp_path) as proxy,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
+    ):
+        direct = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+
+        async def watch(url: str) -> None:
+            async with session.get(url + CONFIG_MAPS.path(), params={"watch": "true"}) as response:
+                await response.read()
+
+        watches = [asyncio.create_task(watch(url)) for url in (direct, proxy.url) for _ in range(20)]
+        await eventually(lambda: len(server.watching.streams) == 40, within_seconds=10, what="all watches are open")
+        for faults in (server.faults, proxy.faults):
+            faults.inject(word)
+        watches += [asyncio.create_task(watch(proxy.url)) for _ in range(20)]
+        await eventually(lambda: held(server.faults) + held(proxy.faults) >= 60, within_seconds=10, what="more came")
+        for each in watches:
+            each.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+        await eventually(lambda: not server.watching.streams, within_seconds=10, what="the server has no watch left")
+        await eventually(
+            lambda: held(server.faults) + held(proxy.faults) == 0, within_seconds=10, what="nor have faults"
+        )
+
+
+def held(faults: Faults) -> int:
+    """Streams and requests that faults have in hand."""
+    return len(faults._streams) + len(faults._present._waiters)

@@ -53,7 +53,7 @@ def go_kind(value: Any) -> str:
 
 def _string(value: Any, found: Complaints, struct: str, text: str) -> None:
     if not isinstance(value, str):
-        found.wrong(value, struct, "string")
+        found.wrong(value, struct, text or "string")
 
 
 def _boolean(value: Any, found: Complaints, struct: str, text: str) -> None:

@@ -190,6 +190,10 @@ class GoType:
         return value
 
 
+_UID = GoType("string", "types.UID")
+_WITH_PLAIN_UID = ("UserInfo", "SubjectAccessReviewSpec")
+
+
 class GoTypes:
     """All types of a set of OpenAPI schemas."""
 
@@ -212,8 +216,12 @@ class GoTypes:
         if "properties" not in schema:
             return GoType("any", text) if schema.get("type", "object") == "object" else self.of(schema)
         made = GoType("struct", text, struct=short)
-        made._make = lambda: {each: self.of(inner) for each, inner in schema["properties"].items()}
+        made._make = lambda: {each: self._field(short, each, inner) for each, inner in schema["properties"].items()}
         return made
+
+    def _field(self, struct: str, name: str, schema: Mapping[str, Any]) -> GoType:
+        # The schemas do not tell this named type from a string; errors do.
+        return _UID if name == "uid" and struct not in _WITH_PLAIN_UID else self.of(schema)
 
     def of(self, schema: Mapping[str, Any]) -> GoType:
         """The type of a field."""

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster import statuses
-from fleet.devcluster.causes import Cause
 from fleet.devcluster.decoding.gotexts import go_kind
 from fleet.devcluster.kinds.catalogue import schema_name
 from fleet.devcluster.resources import ResourceType
@@ -71,8 +70,7 @@ def _check_custom(kind: ResourceType, body: dict[str, Any], given: str, version:
         raise _other_version(kind, version)
     metadata = body.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    cause = Cause("FieldValueInvalid", f'Invalid value: "{given}": must be {kind.kind}', "kind")
-    raise statuses.wrong_kind(kind, given, name, [cause])
+    raise statuses.wrong_kind(kind, given, name)
 
 
 def _check_built_in(kind: ResourceType, given: str, version: str) -> None:

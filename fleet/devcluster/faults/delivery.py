@@ -22,8 +22,8 @@ from fleet.devcluster.faults.words import (
     SlowReader,
 )
 
-EARLY_SECONDS = 1e-6
-"""A timer may fire a rounding error early; looking again for that would spin on a virtual clock."""
+BUFFER_BYTES = 4 << 20
+"""What is kept of one stream for a client that does not get it; then the server's stream is left alone."""
 
 
 @dataclass(slots=True)
@@ -71,23 +71,30 @@ class Delivery:
     """
 
     def __init__(self, rng: random.Random, *, events: bool) -> None:
-        """events: the stream is made of lines, each an event; False: one body."""
+        """events: the stream is made of lines, each an event; False: bytes that say nothing to us."""
         self.attached: list[Injection] = []
         self._rng = rng
         self._events = events
         self._partial = b""
         self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
         self._ready = b""
         self._given = 0  # of `_ready`
         self._cuttings: list[_Cutting] = []
         self._cut: Cut | None = None
         self._over: Exception | None = None
         self._ended = False
+        self._finished = False
 
     @property
     def idle(self) -> bool:
         """Nothing is kept and nothing is to come of what was: the stream can do without."""
         return not (self.attached or self._waiting or self._ready or self._partial or self._ended or self._over)
+
+    @property
+    def full(self) -> bool:
+        """Nothing more should arrive until some was taken. A line that is not complete yet does not count."""
+        return self._waiting_bytes + len(self._ready) - self._given >= BUFFER_BYTES
 
     @property
     def sliced(self) -> bool:
@@ -113,6 +120,8 @@ class Delivery:
 
     def arrive(self, chunk: bytes, now: float) -> None:
         """b"" ends the stream after what is delayed; what is held for good does not arrive any more."""
+        if self._finished:
+            return
         if not chunk:
             self._ended = True
         elif not self._events:
@@ -122,17 +131,22 @@ class Delivery:
             self._partial = lines.pop()
             for line in lines:
                 self._line(line + b"\n", now)
+            if len(self._partial) >= BUFFER_BYTES:  # no event is that long: this stream has no lines
+                line, self._partial = self._partial, b""
+                self._line(line, now)
 
     def fail(self, error: Exception) -> None:
         """The stream itself broke."""
-        self._over = error
+        if not self._finished:
+            self._over = error
 
     def finish(self, last_line: bytes) -> None:
-        """The stream ends with that line, before whatever waits."""
+        """The stream ends with that line, before whatever waits or comes."""
         self._waiting.clear()
+        self._waiting_bytes = 0
         self._partial = b""
         self._ready += last_line
-        self._ended = True
+        self._ended = self._finished = True
 
     def take(self, now: float) -> bytes | None:
         """The next bytes; b"" at the end; None while there is nothing to give.
@@ -170,12 +184,13 @@ class Delivery:
         delays = [each for each in self.attached if isinstance(each.fault, DelayEvents)]
         causes = tuple(each for each in delays if each.strikes(now, self._rng))
         self._waiting.append(_Waiting(line, now, causes))
+        self._waiting_bytes += len(line)
 
     def _hides(self, event: Event, now: float) -> bool:
         for each in self.attached:
             fault = each.fault
             if isinstance(fault, DropEvents):
-                if event.version in each.lost_versions:
+                if event.version in each.lost_versions and event.type != "BOOKMARK":
                     return True
                 if fault.events.admit(event) and each.strikes(now, self._rng):
                     each.lost_versions.add(event.version)
@@ -191,8 +206,9 @@ class Delivery:
 
     def _let_go(self, now: float) -> None:
         gone = []
-        while self._waiting and self._waiting[0].due(now) <= now + EARLY_SECONDS:
+        while self._waiting and self._waiting[0].due(now) <= now:
             gone.append(self._waiting.popleft().line)
+            self._waiting_bytes -= len(gone[-1])
         if self._ended and not self._waiting:
             gone.append(self._partial)
             self._partial = b""

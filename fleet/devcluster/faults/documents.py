@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import get_args
 
 import msgspec
@@ -23,17 +25,18 @@ def read_fault(document: object, path: str = "") -> Word:
     """document: decoded JSON or YAML. path: where it stands, for errors. Raises ConfigError that names the field."""
     if not isinstance(document, dict):
         raise ConfigError(path, f"{document!r} is no fault; write a mapping with the field fault")
+    if unnamed := [key for key in document if not isinstance(key, str)]:
+        raise ConfigError(path, f"{unnamed[0]!r} is no name of a field")
     word = document.get("fault")
-    if word not in WORDS:
+    if not isinstance(word, str) or word not in WORDS:
         raise ConfigError(
             _join(path, "fault"), f"{word!r} is no fault{suggestion(str(word), list(WORDS), 'known are')}"
         )
     try:
-        fault: Word = msgspec.convert(document, Word)
+        with placed(path):
+            fault: Word = msgspec.convert(document, Word)
     except msgspec.ValidationError as error:
         raise _translated(str(error), WORDS[word], path) from None
-    except ConfigError as error:
-        raise ConfigError(_join(path, error.path), str(error).removeprefix(f"{error.path}: ")) from None
     return fault
 
 
@@ -42,6 +45,15 @@ def read_faults(document: object) -> list[Word]:
     if isinstance(document, list):
         return [read_fault(each, f"[{index}]") for index, each in enumerate(document)]
     return [read_fault(document)]
+
+
+@contextmanager
+def placed(path: str) -> Iterator[None]:
+    """Errors raised within name their field from there. Raises ConfigError."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(_join(path, error.path), str(error).removeprefix(f"{error.path}: ")) from None
 
 
 def written(fault: Fault) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Faults over HTTP, for experiments that run elsewhere than the server or the proxy.
 
 GET /-/faults           what is in force: [{"id": 1, "struck": 0, "in_force": true, "fault": {...}}]
-POST /-/faults          puts one fault in force, or a list of them; answers as GET, of the new ones
+POST /-/faults          puts one fault in force, or a list of them, all or none; answers as GET, of the new ones
 DELETE /-/faults        heals everything
 DELETE /-/faults/ID     releases one
 """
@@ -14,9 +14,10 @@ from collections.abc import Iterable
 import msgspec
 
 from fleet.devcluster.answers import Answer
-from fleet.devcluster.faults.documents import read_faults, written
+from fleet.devcluster.faults.documents import placed, read_faults, written
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.injector import Faults
+from fleet.devcluster.faults.words import ClockSkew, Word
 from shards.errors import ConfigError
 
 PATH = "/-/faults"
@@ -42,7 +43,7 @@ def answer(faults: Faults, method: str, path: str, body: bytes | None) -> Answer
         faults.clear()
         return _listed(200, faults)
     if method == "DELETE":
-        found = faults.find(int(number)) if number.isdecimal() else None
+        found = next((each for each in faults if str(each.id) == number), None)
         if found is None:
             return _failed(404, "id", f"no fault {number!r} is in force")
         found.release()
@@ -52,19 +53,25 @@ def answer(faults: Faults, method: str, path: str, body: bytes | None) -> Answer
 
 def _inject(faults: Faults, body: bytes | None) -> Answer:
     try:
-        wanted = read_faults(msgspec.json.decode(body or b""))
-        made: list[Injection] = []
-        try:
-            made.extend(faults.inject(each) for each in wanted)
-        except ConfigError:
-            for each in made:
-                each.release()
-            raise
-    except msgspec.DecodeError as error:
+        document = msgspec.json.decode(body or b"")
+        wanted = read_faults(document)
+        for index, each in enumerate(wanted):
+            # Before the first one is in force: an open watch that was ended cannot be given back.
+            with placed(f"[{index}]" if isinstance(document, list) else ""):
+                _check(faults, each)
+    except (msgspec.DecodeError, RecursionError) as error:
         return _failed(400, "", f"the body is no JSON: {error}")
     except ConfigError as error:
         return _failed(400, error.path, str(error))
-    return _listed(201, made)
+    return _listed(201, [faults.inject(each) for each in wanted])
+
+
+def _check(faults: Faults, fault: Word) -> None:
+    """Raises ConfigError."""
+    faults.check(fault)
+    if isinstance(fault, ClockSkew) and not faults.clocks:
+        # In Python a clock may be made later; who asks over HTTP would wait for nothing.
+        raise ConfigError("fault", "nobody takes the time from here: processes of their own run on the machine's clock")
 
 
 def _listed(status: int, injections: Iterable[Injection]) -> Answer:

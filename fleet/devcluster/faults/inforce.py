@@ -19,6 +19,14 @@ Witness = Callable[[str, Word, Request | None], None]
 F = TypeVar("F", bound=Fault)
 
 
+def loop_seconds() -> float:
+    """The running loop's clock; 0 where none runs, which serves for faults that look at no time."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return 0.0
+
+
 def _always(fault: Fault) -> bool:
     return True
 
@@ -35,7 +43,9 @@ class InForce:
         self.rng = rng
         self._on_change = on_change
         self._numbers = 0
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[asyncio.Future[float]] = []
+        self._timers: dict[int, list[asyncio.TimerHandle]] = {}
+        """Of the injections whose time has not come, or is not over, by id."""
 
     def __iter__(self) -> Iterator[Injection]:
         return iter(tuple(self.injections))
@@ -44,18 +54,31 @@ class InForce:
         """end: what the injection's release does."""
         timed = fault.from_seconds > 0 or fault.until_seconds is not None
         self._numbers += 1
-        since = asyncio.get_running_loop().time() if timed else -math.inf
+        since = loop_seconds() if timed else -math.inf
         injection = Injection(self._numbers, fault, since, end)
         self.injections.append(injection)
         self.tell("fault", fault)
-        for seconds in (fault.from_seconds, fault.until_seconds or 0.0):
-            if seconds > 0:
-                asyncio.get_running_loop().call_later(seconds, self._changed)
+        if timed:
+            self._set_timers(injection)
         self._changed()
         return injection
 
+    def _set_timers(self, injection: Injection) -> None:
+        def turn(mark: Callable[[], None]) -> None:
+            mark()
+            self._changed()
+
+        loop = asyncio.get_running_loop()
+        timers = self._timers[injection.id] = []
+        if injection.fault.from_seconds > 0:
+            timers.append(loop.call_at(injection.begins_at, turn, injection.begin))
+        if injection.ends_at < math.inf:
+            timers.append(loop.call_at(injection.ends_at, turn, injection.finish))
+
     def remove(self, injection: Injection) -> None:
         injection.released = True
+        for timer in self._timers.pop(injection.id, ()):
+            timer.cancel()
         self.injections.remove(injection)
         self.tell("fault-end", injection.fault)
         self._changed()
@@ -78,20 +101,23 @@ class InForce:
         return next((fault for _, fault in self.striking(kind, asked, when)), None)
 
     def decide(self, injection: Injection) -> bool:
-        return injection.strikes(asyncio.get_running_loop().time(), self.rng)
+        return injection.strikes(loop_seconds(), self.rng)
 
     def tell(self, what: str, fault: Word, request: Request | None = None) -> None:
         if self.witness is not None:
             self.witness(what, fault, request)
 
-    async def next_change(self, seconds: float = math.inf) -> None:
-        """Waits for the next change, for so long at most. Those who wait go on in the order in which they came."""
+    async def next_change(self, due: float = math.inf) -> float:
+        """Waits for the next change, or until it is `due`; answers what time it is, which is then `due` at least.
+
+        Those who wait go on in the order in which they came.
+        """
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
+        waiter: asyncio.Future[float] = loop.create_future()
         self._waiters.append(waiter)
-        timer = None if seconds == math.inf else loop.call_later(seconds, _go_on, waiter)
+        timer = None if due == math.inf else loop.call_at(due, _go_on, waiter, due)
         try:
-            await waiter
+            return max(await waiter, loop.time())
         finally:
             if timer is not None:
                 timer.cancel()
@@ -105,6 +131,7 @@ class InForce:
         self._on_change()
 
 
-def _go_on(waiter: asyncio.Future[None]) -> None:
+def _go_on(waiter: asyncio.Future[float], reached: float = -math.inf) -> None:
+    """reached: the time that has come at least, as a timer may fire a rounding error early."""
     if not waiter.done():
-        waiter.set_result(None)
+        waiter.set_result(reached)

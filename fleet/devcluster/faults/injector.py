@@ -5,33 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 from fleet.devcluster.answers import Answer, ConnectionLost
 from fleet.devcluster.faults import refusals
-from fleet.devcluster.faults.inforce import InForce, Witness
+from fleet.devcluster.faults.inforce import InForce, Witness, loop_seconds
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.losses import Lose, Loss, lost_by
-from fleet.devcluster.faults.match import Asked
-from fleet.devcluster.faults.memberclock import MemberClock
+from fleet.devcluster.faults.match import Asked, version_in
+from fleet.devcluster.faults.memberclock import MemberClocks
+from fleet.devcluster.faults.reach import BODIES, EACH_EVENT, touches
+from fleet.devcluster.faults.replicas import Forward, Replicas
 from fleet.devcluster.faults.stream import FaultyStream, WholeBody
 from fleet.devcluster.faults.words import (
-    ClockSkew,
     Cut,
     DelayAnswers,
-    DelayEvents,
     DropEvents,
     ExpireWatch,
-    HideEvents,
     LateLanding,
     LostAck,
-    NoBookmarks,
     Partition,
     Refuse,
     Reset,
     Silence,
     Slice,
-    SlowReader,
     StaleReplica,
     TooLarge,
     TruncateList,
@@ -40,16 +37,6 @@ from fleet.devcluster.faults.words import (
 )
 from fleet.devcluster.requests import Request
 from shards.clock import Clock
-from shards.errors import ConfigError
-
-Forward = Callable[[Request], Awaitable[Answer]]
-"""What carries a request out."""
-
-_EACH_EVENT = (DelayEvents, HideEvents, DropEvents, NoBookmarks)
-"""They decide at every event, not once a stream."""
-_STREAMS = (*_EACH_EVENT, ExpireWatch, SlowReader, Cut, Slice, Silence, Partition)
-_BODIES = (Cut, Slice)
-_EARLY_SECONDS = 1e-6
 
 
 class ConnectionRefused(ConnectionLost):
@@ -59,22 +46,23 @@ class ConnectionRefused(ConnectionLost):
 class Faults:
     """What is in force at one door. Used on one event loop.
 
-    routes: the front ends that a client can be moved to, by name. on_change: called when a fault comes or goes, or
-    when its time begins or is over. lose: the watch cache's, where there is one of ours.
+    replicas: the front ends that a client can be moved to. on_change: called when a fault comes or goes, or when its
+    time begins or is over. lose: the watch cache's, where there is one of ours.
     """
 
     def __init__(self, rng: random.Random | None = None, witness: Witness | None = None) -> None:
         """rng: for faults with a probability. witness: is told of what they do."""
-        self.routes: dict[str, Forward] = {}
+        self.replicas = Replicas()
         self.on_change: list[Callable[[], None]] = []
         self.lose: Lose | None = None
         self._losses: dict[int, Loss] = {}
         self._present = InForce(rng or random.Random(), self._changed)
         self._present.witness = witness
-        self._streams: set[FaultyStream] = set()
+        self._streams: dict[FaultyStream, None] = {}
+        """In the order in which they were opened, which is the order in which faults strike them."""
         self._landings: dict[asyncio.TimerHandle, tuple[Injection, Callable[[], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._clocks: list[MemberClock] = []
+        self.clocks = MemberClocks()
 
     def __iter__(self) -> Iterator[Injection]:
         """What was injected and not released, in that order."""
@@ -84,15 +72,23 @@ class Faults:
     def refuses_all(self) -> bool:
         """Whether nobody gets a connection: a door does not listen then."""
         kinds = [each for each in self if isinstance(each.fault, Unreachable) and each.fault.strikes_all]
-        return any(each.lasts(asyncio.get_running_loop().time()) for each in kinds)
+        return any(each.lasts(loop_seconds()) for each in kinds)
 
     # ------------------------------------------------------------------ putting in force, and healing
 
+    @property
+    def routes(self) -> dict[str, Forward]:
+        """The front ends that a client can be moved to, by name."""
+        return self.replicas.routes
+
+    def check(self, fault: Word) -> None:
+        """Whether it can be put in force here. Raises ConfigError."""
+        if isinstance(fault, StaleReplica):
+            self.replicas.check(fault)
+
     def inject(self, fault: Word) -> Injection:
         """Puts a fault in force: for open streams at once, for requests from the next one on. Raises ConfigError."""
-        if isinstance(fault, StaleReplica) and fault.replica not in self.routes:
-            known = ", ".join(sorted(self.routes)) or "none"
-            raise ConfigError("replica", f"there is no front end {fault.replica!r}; known are: {known}")
+        self.check(fault)
         injection = self._present.add(fault, self.release)
         if isinstance(fault, DropEvents) and self.lose is not None:
             self._losses[injection.id] = self.lose(lost_by(injection, fault, self._present.rng))
@@ -116,17 +112,10 @@ class Faults:
         for injection in self:
             self.release(injection)
 
-    def find(self, number: int) -> Injection | None:
-        """The injection with that id, unless it was released."""
-        return next((each for each in self if each.id == number), None)
-
     def clock(self, member: str, true: Clock, *, monotonic: bool = True) -> Clock:
         """A member's clock: the true one, as the `clock` faults in force make it run. monotonic: it never goes back."""
-        made = MemberClock(member, true, monotonic=monotonic)
-        self._clocks.append(made)
-        if self._set_clocks not in self.on_change:
-            self.on_change.append(self._set_clocks)
-        self._set_clocks()
+        made = self.clocks.make(member, true, monotonic=monotonic)
+        self.clocks.follow(self, loop_seconds())
         return made
 
     # ------------------------------------------------------------------ requests
@@ -151,8 +140,9 @@ class Faults:
         if reset := present.strike(Reset, asked):
             present.tell("refused", reset, request)
             raise ConnectionLost("the connection was reset")
-        if replica := present.strike(StaleReplica, asked):
-            forward = self.routes[replica.replica]
+        for move, replica in present.striking(StaleReplica, asked):
+            forward = self.replicas.of(move, replica)
+            break
         for late, fault in present.striking(LateLanding, asked):
             self._land_later(late, fault, request, forward)
             raise ConnectionLost("the connection was reset")
@@ -168,8 +158,7 @@ class Faults:
         if refuse := self._present.strike(Refuse, asked, lambda fault: not fault.carried_out):
             self._present.tell("refused", refuse, asked.request)
             return refusals.refusal(refuse, asked)
-        version = asked.request.option("resourceVersion")
-        if asked.request.method == "GET" and version.isdigit() and int(version) > 0:
+        if asked.request.method == "GET" and version_in(asked.request.option("resourceVersion")) > 0:
             behind = self._present.strike(TooLarge, asked)
             if behind is not None:
                 self._present.tell("refused", behind, asked.request)
@@ -189,27 +178,28 @@ class Faults:
         if answer.stream is None:
             if asked.verb == "list" and answer.status == 200:
                 self._truncate(asked, answer)
-            if not self._present.any(_BODIES, asked):
+            if not self._present.any(BODIES, asked):
                 return answer
-        answer.stream, answer.body = self._wrap(asked, answer), b""
+        stream = self._wrap(asked, answer)
+        if stream.struck or answer.stream is not None:
+            answer.stream, answer.body = stream, b""
         return answer
 
     async def _delayed(self, asked: Asked) -> None:
-        loop = asyncio.get_running_loop()
-        late, began = list(self._present.striking(DelayAnswers, asked)), loop.time()
+        late = list(self._present.striking(DelayAnswers, asked))
+        now = began = loop_seconds()
         while True:
-            now = loop.time()
             due = began + max((fault.seconds for each, fault in late if each.lasts(now)), default=0.0)
-            if due <= now + _EARLY_SECONDS:
+            if due <= now:
                 return
-            await self._present.next_change(due - now)
+            now = await self._present.next_change(due)
 
     async def _while_held(self, asked: Asked, way: str) -> None:
         """Waits as long as a silence, or a partition of that way, strikes the request; then it goes on."""
         present = self._present
         holding = [each for each, _ in present.striking(Silence, asked)] if way == "to_server" else []
         holding += [each for each, _ in present.striking(Partition, asked, lambda fault: fault.way == way)]
-        while any(each.lasts(asyncio.get_running_loop().time()) for each in holding):
+        while any(each.lasts(loop_seconds()) for each in holding):
             await present.next_change()
 
     def _land_later(self, late: Injection, fault: LateLanding, request: Request, forward: Forward) -> None:
@@ -229,34 +219,42 @@ class Faults:
         self._landings[timer] = (late, land)
 
     def _truncate(self, asked: Asked, answer: Answer) -> None:
-        for _, fault in self._present.striking(TruncateList, asked):
+        shorter: bytes | None = None
+
+        def shortens(fault: TruncateList) -> bool:
+            nonlocal shorter
             shorter = refusals.truncated(answer.body, fault.keep)
-            if shorter is not None:
-                answer.body = shorter
-                self._present.tell("truncated", fault, asked.request)
+            return shorter is not None
+
+        for _, fault in self._present.striking(TruncateList, asked, shortens):
+            answer.body = shorter or answer.body
+            self._present.tell("truncated", fault, asked.request)
 
     # ------------------------------------------------------------------ streams
 
     def _wrap(self, asked: Asked, answer: Answer) -> FaultyStream:
         whole_bytes = None if answer.stream is not None else len(answer.body)
         inner = answer.stream or WholeBody(answer.body)
-        stream = FaultyStream(asked, inner, self._present.rng, whole_bytes=whole_bytes, on_close=self._streams.discard)
+        events = "json" in answer.content_type
+        stream = FaultyStream(
+            asked, inner, self._present.rng, whole_bytes=whole_bytes, events=events, on_close=self._closed
+        )
         if whole_bytes is None:
-            self._streams.add(stream)
+            self._streams[stream] = None
         if self._present.injections:
             self._attach(stream)
         return stream
 
     def _attach(self, stream: FaultyStream) -> None:
-        now = asyncio.get_running_loop().time()
+        now = loop_seconds()
         for each in self._present:
             fault = each.fault
-            if each.id in stream.considered or not each.lasts(now) or not _touches(fault, stream):
+            if each.id in stream.considered or not each.lasts(now) or not touches(fault, stream):
                 continue
             if isinstance(fault, DropEvents) and self.lose is not None:
                 continue
             stream.considered.add(each.id)
-            if isinstance(fault, _EACH_EVENT) or self._present.decide(each):
+            if isinstance(fault, EACH_EVENT) or self._present.decide(each):
                 stream.attach(each)
                 if isinstance(fault, ExpireWatch):
                     stream.finish(refusals.expired_line(stream.asked))
@@ -264,32 +262,20 @@ class Faults:
                     what = "truncated" if isinstance(fault, Cut | ExpireWatch) else "hidden"
                     self._present.tell(what, fault, stream.asked.request)
 
+    def _closed(self, stream: FaultyStream) -> None:
+        self._streams.pop(stream, None)
+
     def _changed(self) -> None:
+        now = loop_seconds()
+        self.replicas.follow(self, now)
+        self.clocks.follow(self, now)
         for listener in tuple(self.on_change):
             listener()
-        if self._streams:
-            now = asyncio.get_running_loop().time()
-            for stream in tuple(self._streams):
-                self._attach(stream)
-                stream.changed(now)
-
-    def _set_clocks(self) -> None:
-        skews = [each for each in self if isinstance(each.fault, ClockSkew)]
-        now = asyncio.get_running_loop().time() if skews else 0.0
-        lasting = [each.fault for each in skews if isinstance(each.fault, ClockSkew) and each.lasts(now)]
-        for clock in self._clocks:
-            clock.follow([fault for fault in lasting if fault.match.member in ("", clock.member)])
-
-
-def _touches(fault: Word, stream: FaultyStream) -> bool:
-    whole = stream.whole_bytes is not None
-    if not isinstance(fault, _BODIES if whole else _STREAMS):
-        return False
-    if isinstance(fault, Partition) and fault.way != "to_client":
-        return False
-    if isinstance(fault, Cut) and fault.fraction is not None and not whole:
-        return False
-    return fault.match.admits(stream.asked)
+        present = {each.id for each in self}
+        for stream in tuple(self._streams):
+            stream.considered &= present
+            self._attach(stream)
+            stream.changed(now)
 
 
 def _drop(answer: Answer) -> None:

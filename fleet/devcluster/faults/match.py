@@ -15,8 +15,19 @@ from shards.useragent import UserAgent
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 
+LARGEST = (1 << 63) - 1
+"""Of whole numbers: what JSON readers agree on, and beyond all that is counted here."""
+
+_VERSION_DIGITS = 40
+"""The longest that a server can write has 39: 2^128 - 1 (KEP-5504)."""
+
 _VERBS = get_args(Verb)
 _EVENT_TYPES = get_args(EventType)
+
+
+def version_in(text: str) -> int:
+    """A resourceVersion as a number; 0 where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _VERSION_DIGITS else 0
 
 
 class Asked:
@@ -101,8 +112,15 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] | None = None
 
 
+class _Row(msgspec.Struct, frozen=True):
+    object: _Object = msgspec.field(default_factory=lambda: _Object())
+
+
 class _Object(msgspec.Struct, frozen=True):
+    """rows: of a Table, as kubectl asks for it; each shows one object."""
+
     metadata: _Metadata = _Metadata()
+    rows: tuple[_Row, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -117,15 +135,21 @@ class Event(msgspec.Struct, frozen=True):
         return cls(kind, _Object(_Metadata(name, namespace, str(version))))
 
     @property
+    def metadata(self) -> _Metadata:
+        """Of the object; of a Table that of the object which it shows."""
+        shown = self.object.rows[0].object if self.object.rows else self.object
+        return shown.metadata
+
+    @property
     def version(self) -> int:
         """The object's resourceVersion, 0 where it has none."""
-        text = self.object.metadata.resource_version
-        return int(text) if text.isascii() and text.isdigit() else 0
+        return version_in(self.metadata.resource_version or self.object.metadata.resource_version)
 
     @property
     def ends_initial_events(self) -> bool:
         """Whether it is the bookmark that ends the initial events (KEP-3157)."""
-        return "k8s.io/initial-events-end" in (self.object.metadata.annotations or {})
+        shown = self.object.metadata.annotations or self.metadata.annotations or {}
+        return "k8s.io/initial-events-end" in shown
 
 
 _decoder = msgspec.json.Decoder(Event)
@@ -156,12 +180,15 @@ class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         unknown = [each for each in self.types if each not in _EVENT_TYPES]
         if unknown:
             raise ConfigError("events.types", f"{unknown[0]!r} is no type; write {', '.join(_EVENT_TYPES)}")
+        for field, version in (("first_version", self.first_version), ("last_version", self.last_version)):
+            if not 0 <= version <= LARGEST:
+                raise ConfigError(f"events.{field}", f"{version} is no resourceVersion; write 0 for no bound")
         if self.last_version and self.last_version < self.first_version:
             raise ConfigError("events.last_version", f"{self.last_version} is before first_version")
 
     def admit(self, event: Event) -> bool:
         """Whether the event is one of those."""
-        metadata = event.object.metadata
+        metadata = event.metadata
         if event.type not in (self.types or ("ADDED", "MODIFIED", "DELETED")):
             return False
         if self.name and self.name != metadata.name:

@@ -6,7 +6,7 @@ import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.answers import Answer
-from fleet.devcluster.faults.match import Asked
+from fleet.devcluster.faults.match import Asked, version_in
 from fleet.devcluster.faults.words import Refuse, TooLarge
 from fleet.devcluster.statuses import StatusError
 
@@ -52,8 +52,8 @@ def refusal(fault: Refuse, asked: Asked) -> Answer:
 
 def too_large(fault: TooLarge, asked: Asked) -> Answer:
     """504 for the version that the request names."""
-    version = asked.request.option("resourceVersion")
-    error = statuses.too_large(int(version), max(int(version) - 1000, 1))
+    version = version_in(asked.request.option("resourceVersion"))
+    error = statuses.too_large(version, max(version - 1000, 1))
     if not fault.cause:
         error = StatusError(error.code, error.reason, error.message, details={"retryAfterSeconds": 1})
     return Answer.failed(error)
@@ -61,23 +61,26 @@ def too_large(fault: TooLarge, asked: Asked) -> Answer:
 
 def expired_line(asked: Asked) -> bytes:
     """The ERROR event of a watch whose version has left the history."""
-    version = asked.request.option("resourceVersion") or "0"
-    number = int(version) if version.isdigit() else 0
+    number = version_in(asked.request.option("resourceVersion"))
     return b'{"type":"ERROR","object":' + statuses.too_old(number, number + 1000).body() + b"}\n"
 
 
 def truncated(body: bytes, keep: int) -> bytes | None:
-    """The list with its first items only, as if there were no more; None for a body that is no longer list."""
+    """The list, or the Table of one, with its first items only, as if there were no more.
+
+    None for a body that is no list, or none that is longer.
+    """
     try:
         found = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        items = msgspec.json.decode(found.get("items", b""), type=list[msgspec.Raw])
+        field = "rows" if "rows" in found else "items"
+        items = msgspec.json.decode(found.get(field, b""), type=list[msgspec.Raw])
         metadata = msgspec.json.decode(found.get("metadata", b"{}"), type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
         return None
     if len(items) <= keep and "continue" not in metadata:
         return None
     kept = {name: value for name, value in metadata.items() if name not in ("continue", "remainingItemCount")}
-    return msgspec.json.encode({**found, "metadata": kept, "items": items[:keep]})
+    return msgspec.json.encode({**found, "metadata": kept, field: items[:keep]})
 
 
 def _details(asked: Asked) -> dict[str, object]:

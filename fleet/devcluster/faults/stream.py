@@ -1,7 +1,8 @@
 """A stream on its way to a client, with the faults that strike it: those of its beginning and those that come later.
 
 Without faults a read goes straight through. While a fault is attached, a task of its own reads the server's stream, so
-that an event's delay counts from the event and not from when the client happens to look.
+that an event's delay counts from the event and not from when the client happens to look. It stops while enough is kept
+for a client that does not take it: then the server sees a slow reader, as it would without us.
 """
 
 from __future__ import annotations
@@ -44,23 +45,30 @@ class FaultyStream:
         rng: random.Random,
         *,
         whole_bytes: int | None = None,
+        events: bool = True,
         on_close: Callable[[FaultyStream], None],
     ) -> None:
-        """whole_bytes: the length of a body; None for a watch."""
+        """whole_bytes: the length of a body; None for a watch. events: it is made of lines, each an event in JSON."""
         self.asked = asked
         self.whole_bytes = whole_bytes
         self.considered: set[int] = set()
         self._inner = inner
-        self._delivery = Delivery(rng, events=whole_bytes is None)
+        self.events = events and whole_bytes is None
+        self._delivery = Delivery(rng, events=self.events)
         self._on_close = on_close
         self._pump: asyncio.Task[None] | None = None
         self._plain = True  # no fault is at work
         self._direct = False  # a read waits at the server's stream
         self._interrupted = False
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiter: asyncio.Future[float] | None = None
         self._closed = False
         self._moved = asyncio.Event()
-        """Set when faults came or went: a pause of the pump ends."""
+        """Set when faults came or went, or when something was taken: the pump looks again."""
+
+    @property
+    def struck(self) -> bool:
+        """Whether any fault is at work."""
+        return not self._plain
 
     def attach(self, injection: Injection) -> None:
         self._plain = False
@@ -100,6 +108,7 @@ class FaultyStream:
 
     async def _read_faulty(self) -> bytes:
         loop = asyncio.get_running_loop()
+        reached = -math.inf
         while not self._closed:
             if self._plain:
                 return await self.read()
@@ -107,13 +116,14 @@ class FaultyStream:
                 self._start()
             if self._delivery.sliced:
                 await asyncio.sleep(0)  # or a door would write all pieces before any of them is read
-            now = loop.time()
+            now = max(loop.time(), reached)
             taken = self._delivery.take(now)
             if taken is not None:
+                self._moved.set()
                 if self._delivery.idle:
                     self._inner.interrupt()  # the task that reads is not needed any more
                 return taken
-            await self._wait(loop, self._delivery.due_at(now))
+            reached = await self._wait(loop, self._delivery.due_at(now))
             self._check_interrupted()
         return b""
 
@@ -140,19 +150,20 @@ class FaultyStream:
             self._interrupted = False
             raise Interrupted
 
-    async def _wait(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+    async def _wait(self, loop: asyncio.AbstractEventLoop, due: float) -> float:
+        """The time that has come at least: `due` when it is that, although a timer may fire a rounding error early."""
         self._waiter = loop.create_future()
-        timer = None if due == math.inf else loop.call_at(due, self._wake)
+        timer = None if due == math.inf else loop.call_at(due, self._wake, due)
         try:
-            await self._waiter
+            return await self._waiter
         finally:
             self._waiter = None
             if timer is not None:
                 timer.cancel()
 
-    def _wake(self) -> None:
+    def _wake(self, reached: float = -math.inf) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self._waiter.set_result(reached)
 
     def _start(self) -> None:
         self._pump = asyncio.get_running_loop().create_task(self._read_on(), name="stream under faults")
@@ -173,14 +184,18 @@ class FaultyStream:
             self._wake()
             if not chunk:
                 return
-            await self._pause(delivery.pause_seconds())
+            await self._pause(loop)
         self._pump, self._plain = None, True
         self._wake()
 
-    async def _pause(self, seconds: float) -> None:
-        if seconds > 0:
+    async def _pause(self, loop: asyncio.AbstractEventLoop) -> None:
+        """As long as a fault has the client read slowly, or while enough is kept for it."""
+        began = now = loop.time()
+        while (due := began + self._delivery.pause_seconds()) > now or self._delivery.full:
             self._moved.clear()
             try:
-                await asyncio.wait_for(self._moved.wait(), seconds)
+                async with asyncio.timeout_at(due if due > now else None):
+                    await self._moved.wait()
+                now = loop.time()
             except TimeoutError:
-                return
+                now = due

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from fleet.devcluster.faults.match import Events, Match
+from fleet.devcluster.faults.match import LARGEST, Events, Match
 from shards.errors import ConfigError
 
 
@@ -40,10 +40,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag_field="fault", forbid
             raise ConfigError("from_seconds", f"{self.from_seconds} is no time; write seconds, at least 0")
         if self.until_seconds is not None and not self.from_seconds < self.until_seconds < math.inf:
             raise ConfigError("until_seconds", f"{self.until_seconds} is not after from_seconds")
-        for name in self.positive:
+        for name in self.__struct_fields__:
             value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
+            if name in self.positive and value is not None and not 0 <= value < math.inf:
                 raise ConfigError(name, f"{value} is out of bounds; write a number of at least 0")
+            if isinstance(value, int) and value > LARGEST:
+                raise ConfigError(name, f"it is too large; write at most {LARGEST}")
 
 
 # ---------------------------------------------------------------------- events of watches
@@ -106,6 +108,8 @@ class Cut(Fault, frozen=True, kw_only=True, tag="cut"):
         super().__post_init__()
         if self.fraction is not None and not 0.0 <= self.fraction <= 1.0:
             raise ConfigError("fraction", f"{self.fraction} is out of bounds; write 0 to 1")
+        if self.fraction is not None and self.after_bytes:
+            raise ConfigError("fraction", "a cut is after_bytes or at a fraction; write one of the two")
 
 
 class Slice(Fault, frozen=True, kw_only=True, tag="slice"):
@@ -212,9 +216,28 @@ class TruncateList(Fault, frozen=True, kw_only=True, tag="truncate_list"):
 
 
 class StaleReplica(Fault, frozen=True, kw_only=True, tag="stale_replica"):
-    """Requests are served by another front end, which may lag or stand still. replica: its name."""
+    """Requests are served by another front end, which may be behind.
 
-    replica: str
+    replica: its name; left out, an embedded server makes one. lag_seconds: everything arrives there so much later.
+    frozen: nothing arrives there. Both hold for whoever asks that front end, and end with the fault.
+    """
+
+    replica: str = ""
+    lag_seconds: float = 0.0
+    frozen: bool = False
+    positive = ("lag_seconds",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.replica and not self.stale:
+            raise ConfigError("replica", "name a front end, or write lag_seconds or frozen to have one made")
+        if self.frozen and self.lag_seconds > 0:
+            raise ConfigError("lag_seconds", "a frozen front end has no lag; write one of the two")
+
+    @property
+    def stale(self) -> bool:
+        """Whether the fault itself makes the front end stale."""
+        return self.frozen or self.lag_seconds > 0
 
 
 class ClockSkew(Fault, frozen=True, kw_only=True, tag="clock"):
@@ -224,6 +247,16 @@ class ClockSkew(Fault, frozen=True, kw_only=True, tag="clock"):
     rate: float = 1.0
     offset_seconds: float = 0.0
     positive = ("rate",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not math.isfinite(self.offset_seconds):
+            raise ConfigError("offset_seconds", f"{self.offset_seconds} is no time; write seconds")
+        if self.times is not None or self.probability < 1.0:
+            field = "probability" if self.times is None else "times"
+            raise ConfigError(field, "a clock runs wrong all the time; leave it out")
+        if self.match != Match(member=self.match.member):
+            raise ConfigError("match", "clocks are those of members; write match.member and nothing else")
 
 
 Word = (

@@ -8,25 +8,28 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from fleet.devcluster import statuses
+from fleet.devcluster import browsers, statuses
 from fleet.devcluster.answers import Answer, ConnectionLost
 from fleet.devcluster.control import PREFIX, Control
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.http import abort, answer_control, send
-from fleet.devcluster.kubeconfig import kubeconfig_text
+from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
 from fleet.devcluster.listener import BODY_LIMIT, Listener
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Request, parse_query
+from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.tap import exchange, tap
+from shards.errors import ConfigError
 
 
 class FaultProxy:
     """Stands between clients and an API server, on loopback, over plain HTTP. Used on one event loop.
 
     A client's own Authorization is passed on; where it sends none, that of the kubeconfig is added. The control
-    endpoint is under /-/. Connections that change their protocol (exec, attach, port-forward) are not carried.
+    endpoint is under /-/. Connections that change their protocol (exec, attach, port-forward) are not carried, and
+    requests of pages in a browser are refused: they would act with the kubeconfig's credentials.
     """
 
     def __init__(self, upstream: Upstream, recorder: Recorder | None, rng: random.Random) -> None:
@@ -46,8 +49,13 @@ class FaultProxy:
         recorder: Recorder | None = None,
         rng: random.Random | None = None,
     ) -> FaultProxy:
-        """Listens. upstream: closed with the proxy. port 0: any free one. recorder: hears what the server answered and
-        what clients were given. rng: for faults with a probability. Raises ConfigError."""
+        """Listens. host: of loopback. port 0: any free one. upstream: closed with the proxy.
+
+        recorder: hears what the server answered and what clients were given. rng: for faults with a probability.
+        Raises ConfigError.
+        """
+        if not browsers.is_loopback(host):
+            raise ConfigError("host", f"{host!r} is not loopback; whoever reaches the proxy acts with its credentials")
         made = cls(upstream, recorder, rng or random.Random())
         made._listener = await Listener.start(made._handle, made.faults, host, port)
         return made
@@ -56,11 +64,12 @@ class FaultProxy:
     def url(self) -> str:
         if self._listener is None:
             raise ValueError("the proxy is not started")
-        return f"http://{self._listener.host}:{self._listener.port}"
+        host = self._listener.host
+        return f"http://[{host}]:{self._listener.port}" if ":" in host else f"http://{host}:{self._listener.port}"
 
     def write_kubeconfig(self, file: Path, namespace: str = "default") -> None:
-        """One that leads through the proxy."""
-        file.write_text(kubeconfig_text(self.url, name="faults", namespace=namespace), encoding="utf-8")
+        """One that leads through the proxy, private to this user: whoever follows it has the proxy's credentials."""
+        write_kubeconfig(file, kubeconfig_text(self.url, name="faults", namespace=namespace))
 
     async def close(self) -> None:
         """Heals everything, ends connections, and closes the upstream."""
@@ -73,6 +82,8 @@ class FaultProxy:
     async def _handle(self, asked: web.BaseRequest) -> web.StreamResponse:
         if asked.path.startswith(PREFIX):
             return await answer_control(self.control, asked)
+        if why := browsers.refusal(asked.headers):
+            return await send(asked, Answer.failed(StatusError(403, "Forbidden", why)))
         try:
             body = await asked.read() if asked.can_read_body else None
         except web.HTTPRequestEntityTooLarge:

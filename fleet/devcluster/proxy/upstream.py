@@ -22,9 +22,11 @@ from shards.kube import loader
 CONNECT_SECONDS = 10.0
 
 _OURS = frozenset(
-    ("connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
+    ("connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
 )
 """Headers that belong to one connection."""
+_LINE_BYTES = 4 << 20
+"""A line that is longer is passed on in parts."""
 _BINARY = ("protobuf", "cbor")
 _taken: ContextVar[list[aiohttp.connector.Connection]] = ContextVar("taken")
 
@@ -85,20 +87,37 @@ class Upstream:
     async def send(self, request: Request, target: str, headers: MultiMapping[str]) -> Answer:
         """target: path and query as the client wrote them; headers: likewise.
 
-        Raises ConnectionLost where the server does not answer.
+        Raises ConnectionLost where the server does not answer, and for a target that is no path.
         """
+        if self._session.closed:
+            raise ConnectionLost("the proxy is closed")
+        if not target.startswith("/"):
+            # "@elsewhere/" behind the host would be the host, and would get the credentials.
+            raise ConnectionLost(f"{target!r} is no path")
+        credentials = None if "Authorization" in headers else self._credentials
+        if credentials is None:
+            return await self._send(request, target, headers, "")
+        authorization = credentials.header()
+        answer = await self._send(request, target, headers, authorization)
+        # A client that was there by itself would renew a token that is refused; what is refused was not carried out.
+        if answer.status == 401 and await credentials.replaced(authorization, CONNECT_SECONDS):
+            answer = await self._send(request, target, headers, credentials.header())
+        return answer
+
+    async def _send(self, request: Request, target: str, headers: MultiMapping[str], authorization: str) -> Answer:
+        """authorization: ours; "" adds none."""
         token = _taken.set([])
         try:
             response = await self._session.request(
                 request.method,
                 URL(self.host + target, encoded=True),
                 data=request.body,
-                headers=self._headers(headers),
+                headers=_headers(headers, authorization),
                 allow_redirects=False,
                 skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
                 **self._options,
             )
-            if response.status < 300 and (request.flag("watch") or request.flag("follow")):
+            if response.status < 300 and _goes_on(request):
                 return _answer(response, b"", UpstreamStream(response))
             async with response:
                 return _answer(response, await response.read(), None)
@@ -109,34 +128,38 @@ class Upstream:
         finally:
             _taken.reset(token)
 
-    def _headers(self, given: MultiMapping[str]) -> CIMultiDict[str]:
-        headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _OURS)
-        # Faults read and cut what passes; compressed bytes and those of protobuf say nothing to them.
-        headers["Accept-Encoding"] = "identity"
-        if "Accept" in headers:
-            headers["Accept"] = _text_only(",".join(headers.getall("Accept")))
-        if self._credentials is not None and "Authorization" not in headers:
-            authorization = self._credentials.header()
-            if authorization:
-                headers["Authorization"] = authorization
-        return headers
-
 
 class UpstreamStream:
-    """The bytes of a watch or a log as they come; an `EventStream`."""
+    """The lines of a watch or the bytes of a log as they come; an `EventStream`."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
+        self._lines = "json" in response.headers.get("Content-Type", "")
+        self._partial = b""
         self._reading: asyncio.Future[bytes] | None = None
         self._interruption: asyncio.Future[None] | None = None
         self._closed = False
 
     async def read(self) -> bytes:
         """Raises ConnectionLost where the server's connection breaks, Interrupted."""
+        while chunk := await self._read():
+            if not self._lines:
+                return chunk
+            # A large event comes in several chunks, and a fault may end the stream only between two events.
+            whole, end, rest = (self._partial + chunk).rpartition(b"\n")
+            self._partial = rest
+            if end or len(rest) > _LINE_BYTES:
+                self._partial, rest = (rest, b"") if end else (b"", rest)
+                return whole + end + rest
+        partial, self._partial = self._partial, b""
+        return b"" if self._closed else partial
+
+    async def _read(self) -> bytes:
         if self._closed:
             return b""
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._response.content.readany())
+            self._reading.add_done_callback(_take_note)  # of a failure that nobody reads any more
         self._interruption = asyncio.get_running_loop().create_future()
         try:
             await asyncio.wait((self._reading, self._interruption), return_when=asyncio.FIRST_COMPLETED)
@@ -161,6 +184,29 @@ class UpstreamStream:
         if self._reading is not None:
             self._reading.cancel()
         self._response.close()
+
+
+def _headers(given: MultiMapping[str], authorization: str) -> CIMultiDict[str]:
+    headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _OURS)
+    # Faults read and cut what passes; compressed bytes and those of protobuf say nothing to them.
+    headers["Accept-Encoding"] = "identity"
+    if "Accept" in headers:
+        headers["Accept"] = _text_only(",".join(headers.getall("Accept")))
+    if authorization:
+        headers["Authorization"] = authorization
+    return headers
+
+
+def _take_note(reading: asyncio.Future[bytes]) -> None:
+    if not reading.cancelled():
+        reading.exception()
+
+
+def _goes_on(request: Request) -> bool:
+    """Whether the answer is a stream that may never end: a watch, also by its old paths, or a log that is followed."""
+    root, *parts = request.path.lstrip("/").split("/", 4)
+    old = parts[1 if root == "api" else 2 :][:1] == ["watch"]
+    return request.method == "GET" and (old or request.flag("watch") or request.flag("follow"))
 
 
 def _answer(response: aiohttp.ClientResponse, body: bytes, stream: UpstreamStream | None) -> Answer:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.contract.generated.scenes import Scene, Subject
-from tests.contract.transcripts import APPLY, JSON_PATCH, MERGE, STRATEGIC, Document
+from tests.contract.transcripts import APPLY, JSON, JSON_PATCH, MERGE, PARTIAL, PARTIAL_LIST, STRATEGIC, TABLE, Document
 
 CONFIG_MAP = Subject("v1/configmaps", "ConfigMap")
 LEASE = Subject("coordination.k8s.io/v1/leases", "Lease")
 DEPLOYMENT = Subject("apps/v1/deployments", "Deployment", status=True)
 WIDGET = Subject("history.shardfleet.dev/v1/widgets", "Widget", status=True)
-SUBJECTS = (CONFIG_MAP, LEASE, DEPLOYMENT, WIDGET)
+SECRET = Subject("v1/secrets", "Secret")
+SUBJECTS = (CONFIG_MAP, LEASE, DEPLOYMENT, WIDGET, SECRET)
 
 PATCH_TYPES = {"json": JSON_PATCH, "merge": MERGE, "strategic": STRATEGIC, "apply": APPLY}
+REPRESENTATIONS = {"": (JSON, JSON), "table": (TABLE, TABLE), "partial": (PARTIAL, PARTIAL_LIST)}
+"""What a client accepts: of one object, and of a list."""
 SENTINEL_LABELS = {"app": "x", "tier": "y"}
 """Match every selector that a generated watch may carry."""
 
@@ -125,6 +128,31 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """Writes replicas of a deployment through its scale. type: "put", or a key of PATCH_TYPES."""
+
+    name: str
+    replicas: int
+    type: str = "put"
+    options: Options = Options()
+
+    async def play(self, scene: Scene) -> None:
+        path = scene.path(DEPLOYMENT, self.name, "scale")
+        metadata = {"name": self.name, "namespace": scene.stage.namespace}
+        spec = {"spec": {"replicas": self.replicas}}
+        whole_scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, **spec}
+        query = self.options.query()
+        if self.type == "put":
+            await scene.stage.ask("PUT", path, whole_scale, query=query)
+            return
+        body: Any = {
+            "json": [{"op": "replace", "path": "/spec/replicas", "value": self.replicas}],
+            "apply": whole_scale,
+        }.get(self.type, spec)
+        await scene.stage.ask("PATCH", path, body, query=query, content_type=PATCH_TYPES[self.type])
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """precondition: "", "uid", "wrong uid", "version" or "older version". policy: as in DeleteOptions, "" for none."""
 
@@ -176,24 +204,29 @@ class DeleteCollection:
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """back: None for the newest state, -1 for resourceVersion=0, else how many versions ago."""
+    """back: None for the newest state, -1 for resourceVersion=0, else how many versions ago.
+
+    shown: a key of REPRESENTATIONS.
+    """
 
     subject: Subject
     name: str
     back: int | None = None
     subresource: str = ""
+    shown: str = ""
 
     async def play(self, scene: Scene) -> None:
         query = {}
         if self.back is not None:
             await scene.catch_up(self.subject)
             query = {"resourceVersion": "0" if self.back < 0 else scene.past(self.subject, self.back)}
-        await scene.stage.ask("GET", scene.path(self.subject, self.name, self.subresource), query=query)
+        path = scene.path(self.subject, self.name, self.subresource)
+        await scene.stage.ask("GET", path, query=query, accept=REPRESENTATIONS[self.shown][0])
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """limit 0: no pages. back: as in Get. match: resourceVersionMatch."""
+    """limit 0: no pages. back, shown: as in Get. match: resourceVersionMatch."""
 
     subject: Subject
     label_selector: str = ""
@@ -201,8 +234,10 @@ class List:
     limit: int = 0
     back: int | None = None
     match: str = ""
+    shown: str = ""
 
     async def play(self, scene: Scene) -> None:
+        accept = REPRESENTATIONS[self.shown][1]
         query = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
         query |= {"resourceVersionMatch": self.match, "limit": str(self.limit or "")}
         if not self.field_selector and self.subject is CONFIG_MAP:
@@ -211,12 +246,12 @@ class List:
             await scene.catch_up(self.subject)
             query["resourceVersion"] = "0" if self.back < 0 else scene.past(self.subject, self.back)
         query = {name: value for name, value in query.items() if value}
-        answer = await scene.stage.ask("GET", scene.path(self.subject), query=query)
+        answer = await scene.stage.ask("GET", scene.path(self.subject), query=query, accept=accept)
         for name in ("resourceVersion", "resourceVersionMatch"):
             query.pop(name, None)
         while (answer.get("metadata") or {}).get("continue"):
             query["continue"] = answer["metadata"]["continue"]
-            answer = await scene.stage.ask("GET", scene.path(self.subject), query=query)
+            answer = await scene.stage.ask("GET", scene.path(self.subject), query=query, accept=accept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,22 +305,7 @@ MINIMAL: dict[Subject, Document] = {
         }
     },
     WIDGET: {"spec": {"size": 1}},
+    SECRET: {"stringData": {"a": "1"}},
 }
 
-Operation = Create | Update | Patch | Delete | DeleteCollection | Get | List | Watch
-
-
-def told(operations: list[Operation]) -> str:
-    """As Python that plays them again."""
-    return "[\n" + "".join(f"    {_call(operation)},\n" for operation in operations) + "]"
-
-
-def _call(value: Operation | Options) -> str:
-    """A constructor call without the arguments that are as they are by default."""
-    given = []
-    for each in fields(value):
-        found = getattr(value, each.name)
-        default = each.default_factory() if each.default_factory is not MISSING else each.default
-        if found != default:
-            given.append(f"{each.name}={_call(found) if isinstance(found, Options) else repr(found)}")
-    return f"{type(value).__name__}({', '.join(given)})"
+Operation = Create | Update | Patch | Scale | Delete | DeleteCollection | Get | List | Watch

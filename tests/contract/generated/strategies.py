@@ -7,124 +7,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.contract.generated import operations as op
+from tests.contract.generated.fields import FIELDS, METADATA, STATUS, WORDS, Documents
 from tests.contract.generated.scenes import Subject
 from tests.contract.transcripts import Document
 
 NAMES = ("a", "b", "c")
-Documents = st.SearchStrategy[Document]
 
-
-def _some(fields: dict[str, st.SearchStrategy[Any]]) -> Documents:
-    """A document with any of the fields."""
-    return st.fixed_dictionaries({}, optional=fields)
-
-
-_words = st.sampled_from(["1", "2", "3", ""])
-_labels = _some({"app": st.sampled_from(["x", "y"]), "tier": st.sampled_from(["x", "y", ""])})
-_annotations = _some({"note": _words, "example.com/note": _words})
-_finalizers = st.lists(st.sampled_from(["example.com/a", "example.com/b"]), unique=True, max_size=2)
-_metadata = _some({"labels": _labels, "annotations": _annotations}) | _some(
-    {"labels": _labels, "annotations": _annotations, "finalizers": _finalizers}
-)
-
-_config_map_fields = _some(
-    {
-        "data": _some({"a": _words, "b": _words, "c": _words}),
-        "binaryData": st.just({"bin": "AAEC"}),
-        "immutable": st.just(False),
-    }
-)
-_lease_fields = st.fixed_dictionaries(
-    {},
-    optional={
-        "spec": _some(
-            {
-                "holderIdentity": st.sampled_from(["a", "b", ""]),
-                "leaseDurationSeconds": st.integers(0, 3),
-                "leaseTransitions": st.integers(-1, 2),
-                "renewTime": st.sampled_from(["2026-01-02T03:04:05.678901Z", "2026-01-02T03:04:06.000000Z"]),
-            }
-        )
-    },
-)
-
-_PORTS: tuple[Document, ...] = (
-    {"containerPort": 80, "name": "web"},
-    {"containerPort": 81},
-    {"containerPort": 81, "name": "other"},
-)
-_ports = st.lists(st.sampled_from(_PORTS), max_size=2, unique_by=lambda port: str(port["containerPort"]))
-_env = st.lists(
-    st.fixed_dictionaries({"name": st.sampled_from(["A", "B", "C"]), "value": _words}),
-    max_size=3,
-    unique_by=lambda variable: variable["name"],
-)
-_containers = st.lists(
-    st.fixed_dictionaries(
-        {"name": st.sampled_from(["main", "side"]), "image": st.sampled_from(["image:1", "image:2"])},
-        optional={"env": _env, "ports": _ports, "args": st.lists(_words, max_size=2)},
-    ),
-    min_size=1,
-    max_size=2,
-    unique_by=lambda container: container["name"],
-)
-_template = st.fixed_dictionaries(
-    {"metadata": st.just({"labels": {"app": "x"}}), "spec": st.fixed_dictionaries({"containers": _containers})}
-)
-_deployment_fields = st.fixed_dictionaries(
-    {
-        "spec": st.fixed_dictionaries(
-            {"selector": st.just({"matchLabels": {"app": "x"}}), "template": _template},
-            optional={"replicas": st.integers(0, 3), "paused": st.booleans(), "minReadySeconds": st.integers(0, 2)},
-        )
-    }
-)
-_deployment_status = st.fixed_dictionaries(
-    {"status": _some({"replicas": st.integers(0, 3), "observedGeneration": st.integers(0, 3)})}
-)
-
-_conditions = st.lists(
-    st.fixed_dictionaries(
-        {"type": st.sampled_from(["Ready", "Synced"]), "status": st.sampled_from(["True", "False"])},
-        optional={"reason": st.sampled_from(["Some", "Other"])},
-    ),
-    max_size=2,
-    unique_by=lambda condition: condition["type"],
-)
-_widget_fields = st.fixed_dictionaries(
-    {
-        "spec": _some(
-            {
-                "size": st.integers(0, 4),
-                "colour": st.sampled_from(["red", "green", "none such"]),
-                "tags": st.lists(st.sampled_from(["t", "u", "v"]), max_size=3),
-                "parts": st.lists(
-                    st.fixed_dictionaries({"name": st.sampled_from(["p", "q"])}, optional={"size": st.integers(1, 2)}),
-                    max_size=2,
-                    unique_by=lambda part: part["name"],
-                ),
-                "options": _some({"deep": _some({"on": st.booleans(), "level": st.integers(0, 3)})}),
-                "free": _some({"anything": _words, "nested": st.just({"a": [1, 2.5, None, {}]})}),
-                "unknown": _words,
-            }
-        )
-    }
-)
-_widget_status = st.fixed_dictionaries(
-    {"status": _some({"phase": st.sampled_from(["Ready", "Failed"]), "conditions": _conditions})}
-)
-
-FIELDS: dict[Subject, Documents] = {
-    op.CONFIG_MAP: _config_map_fields,
-    op.LEASE: _lease_fields,
-    op.DEPLOYMENT: _deployment_fields,
-    op.WIDGET: _widget_fields,
-}
-STATUS: dict[Subject, Documents] = {op.DEPLOYMENT: _deployment_status, op.WIDGET: _widget_status}
 
 PATHS: dict[Subject, tuple[tuple[str, st.SearchStrategy[Any]], ...]] = {
-    op.CONFIG_MAP: (("/data/a", _words), ("/data/b", _words), ("/data", st.just({"a": "9"}))),
-    op.LEASE: (("/spec/holderIdentity", _words), ("/spec/leaseDurationSeconds", st.integers(1, 3))),
+    op.CONFIG_MAP: (("/data/a", WORDS), ("/data/b", WORDS), ("/data", st.just({"a": "9"}))),
+    op.LEASE: (("/spec/holderIdentity", WORDS), ("/spec/leaseDurationSeconds", st.integers(1, 3))),
     op.DEPLOYMENT: (
         ("/spec/replicas", st.integers(0, 3)),
         ("/spec/template/spec/containers/0/image", st.sampled_from(["image:1", "image:3"])),
@@ -135,8 +27,9 @@ PATHS: dict[Subject, tuple[tuple[str, st.SearchStrategy[Any]], ...]] = {
         ("/spec/tags", st.just(["t"])),
         ("/spec/tags/-", st.sampled_from(["t", "w"])),
         ("/spec/options/deep", st.just({"on": True})),
-        ("/spec/free/anything", _words),
+        ("/spec/free/anything", WORDS),
     ),
+    op.SECRET: (("/data/a", st.sampled_from(["YQ==", "Yg=="])), ("/stringData", st.just({"b": "2"}))),
 }
 """What JSON patches touch, besides labels and finalizers."""
 _SHARED_PATHS: tuple[tuple[str, st.SearchStrategy[Any]], ...] = (
@@ -144,6 +37,11 @@ _SHARED_PATHS: tuple[tuple[str, st.SearchStrategy[Any]], ...] = (
     ("/metadata/labels/app", st.sampled_from(["x", "y"])),
     ("/metadata/finalizers/-", st.just("example.com/a")),
     ("/metadata/finalizers", st.just([])),
+)
+
+
+_moved_label = st.sampled_from(["copy", "move"]).map(
+    lambda name: {"op": name, "from": "/metadata/labels/app", "path": "/metadata/labels/tier"}
 )
 
 
@@ -156,7 +54,8 @@ def _json_operation(path: str, values: st.SearchStrategy[Any]) -> Documents:
 
 def _json_patches(subject: Subject) -> st.SearchStrategy[list[Document]]:
     paths = (*PATHS[subject], *_SHARED_PATHS)
-    return st.lists(st.one_of([_json_operation(path, values) for path, values in paths]), min_size=1, max_size=2)
+    plain = [_json_operation(path, values) for path, values in paths]
+    return st.lists(st.one_of([*plain, _moved_label]), min_size=1, max_size=2)
 
 
 def _with_nulls(document: Document, nulls: frozenset[str]) -> Document:
@@ -174,7 +73,7 @@ _nulls = st.frozensets(st.sampled_from(_NULLABLE), max_size=2)
 @st.composite
 def _merged(draw: st.DrawFn, documents: Documents) -> Document:
     body = draw(documents)
-    metadata = draw(st.none() | _metadata)
+    metadata = draw(st.none() | METADATA)
     if metadata:
         body = {**body, "metadata": metadata}
     nulls = draw(_nulls)
@@ -186,8 +85,9 @@ def _applied(draw: st.DrawFn, documents: Documents) -> Document:
     body = draw(documents)
     if "tags" in body.get("spec", {}):  # the real server tells either of two mistakes, at random
         body["spec"]["tags"] = sorted(set(body["spec"]["tags"]))
-    metadata = draw(st.none() | _metadata)
-    return {**body, "metadata": metadata} if metadata else body
+    metadata = draw(st.none() | METADATA)
+    body = {**body, "metadata": metadata} if metadata else body
+    return _with_nulls(body, draw(_nulls) if draw(st.integers(0, 5)) == 0 else frozenset())
 
 
 _managers = st.sampled_from(["first", "second", "third"])
@@ -202,6 +102,7 @@ _apply_options = st.builds(
 )
 _names = st.sampled_from(NAMES)
 _selectors = st.sampled_from(["", "app", "app=x", "app!=y", "tier in (x,y)", "!tier"])
+_shown = st.sampled_from(["", "", "", "table", "partial"])
 _backs = st.sampled_from([None, None, -1, 0, 1, 2, 5])
 
 
@@ -213,7 +114,7 @@ def _creates(draw: st.DrawFn, subject: Subject) -> op.Create:
     if subject in STATUS and draw(st.booleans()):
         fields = {**fields, **draw(STATUS[subject])}
     options = draw(_options)
-    return op.Create(subject, name, fields, draw(_metadata), "" if name == owner else owner, options)
+    return op.Create(subject, name, fields, draw(METADATA), "" if name == owner else owner, options)
 
 
 @st.composite
@@ -223,7 +124,7 @@ def _updates(draw: st.DrawFn, subject: Subject) -> op.Update:
     if subresource or (subject in STATUS and draw(st.booleans())):
         fields = {**fields, **draw(STATUS[subject])}
     version = draw(st.sampled_from(["none", "newest", "newest", "older", "read", "read"]))
-    return op.Update(subject, draw(_names), fields, draw(_metadata), version, subresource, draw(_options))
+    return op.Update(subject, draw(_names), fields, draw(METADATA), version, subresource, draw(_options))
 
 
 @st.composite
@@ -256,7 +157,7 @@ def _deletes(draw: st.DrawFn, subject: Subject) -> op.Delete:
 
 def _reads(subject: Subject) -> st.SearchStrategy[op.Operation]:
     return st.one_of(
-        st.builds(op.Get, st.just(subject), _names, _backs),
+        st.builds(op.Get, st.just(subject), _names, _backs, shown=_shown),
         st.builds(
             op.List,
             st.just(subject),
@@ -265,6 +166,7 @@ def _reads(subject: Subject) -> st.SearchStrategy[op.Operation]:
             limit=st.sampled_from([0, 0, 1, 2]),
             back=_backs,
             match=st.sampled_from(["", "", "Exact", "NotOlderThan"]),
+            shown=_shown,
         ),
         st.builds(
             op.Watch,
@@ -274,6 +176,12 @@ def _reads(subject: Subject) -> st.SearchStrategy[op.Operation]:
             initial=st.booleans(),
         ),
     )
+
+
+@st.composite
+def _scales(draw: st.DrawFn) -> op.Scale:
+    kind = draw(st.sampled_from(["put", "json", "merge", "apply"]))
+    return op.Scale(draw(_names), draw(st.integers(-1, 3)), kind, draw(_apply_options if kind == "apply" else _options))
 
 
 def _about(subject: Subject) -> st.SearchStrategy[op.Operation]:
@@ -290,6 +198,7 @@ def _about(subject: Subject) -> st.SearchStrategy[op.Operation]:
         _deletes(subject),
         _reads(subject),
         collections,
+        *([_scales()] if subject is op.DEPLOYMENT else []),
     )
 
 

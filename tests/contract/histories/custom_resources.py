@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.contract.histories.objects import PLAIN, WEBSITE_SCHEMA, WEBSITES, define, preconditions, website
-from tests.contract.transcripts import MERGE, Document, Stage
+from tests.contract.transcripts import JSON_PATCH, MERGE, Document, Stage
 
 
 async def custom_resource_lifecycle(stage: Stage) -> None:
@@ -67,6 +67,37 @@ async def custom_resource_validation(stage: Stage) -> None:
     await stage.ask("PATCH", stage.path(WEBSITES, "site-0", "status"), {"status": {"ready": "x"}}, content_type=MERGE)
 
 
+async def custom_resource_patched_into_something_else(stage: Stage) -> None:
+    """What a patch makes is judged as its result, not as the body of a request."""
+    await define(stage, "websites", "Website", WEBSITE_SCHEMA, status=True)
+    await stage.ask("POST", stage.path(WEBSITES), website("one"))
+    one = stage.path(WEBSITES, "one")
+    for metadata in (
+        {"labels": {"a": ["b"]}},
+        {"labels": "a"},
+        {"finalizers": "a"},
+        {"finalizers": [1]},
+        {"name": 7},
+        {"uid": 7},
+        {"creationTimestamp": "a"},
+        {"ownerReferences": [{"uid": 3}]},
+        {"generation": "3"},
+        {"managedFields": "3"},
+        "a",
+        None,
+    ):
+        await stage.ask("PATCH", one, {"metadata": metadata}, content_type=MERGE)
+    for named in ({"kind": "Other"}, {"apiVersion": "v2"}, {"apiVersion": "a/v2"}, {"apiVersion": ""}, {"kind": None}):
+        await stage.ask("PATCH", one, named, content_type=MERGE)
+    await stage.ask("PATCH", one, {"kind": 7}, content_type=MERGE)
+    await stage.ask("PATCH", one, {"apiVersion": 7}, content_type=MERGE)
+    results: list[tuple[str, object]] = [("", "a"), ("", {}), ("/spec", "a"), ("/metadata/labels", {"a": [1]})]
+    for path, value in (*results, ("/metadata", [])):
+        operation = {"op": "add", "path": path, "value": value}
+        await stage.ask("PATCH", one, [operation], content_type=JSON_PATCH)
+    await stage.ask("PATCH", f"{one}/status", {"metadata": {"labels": "a"}}, content_type=MERGE)
+
+
 async def custom_resource_without_status(stage: Stage) -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     await define(stage, "plains", "Plain", schema, status=False)
@@ -82,5 +113,6 @@ async def custom_resource_without_status(stage: Stage) -> None:
 HISTORIES = (
     custom_resource_lifecycle,
     custom_resource_validation,
+    custom_resource_patched_into_something_else,
     custom_resource_without_status,
 )

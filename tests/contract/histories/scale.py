@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.contract.histories.defined import Defined, spec_schema, version
-from tests.contract.transcripts import JSON_PATCH, MERGE, STRATEGIC, Document, Stage
+from tests.contract.transcripts import APPLY, JSON_PATCH, MERGE, STRATEGIC, Document, Stage
 
 _PATHS = {
     "specReplicasPath": ".spec.replicas",
@@ -74,4 +74,46 @@ async def scale_of_a_built_in_kind(stage: Stage) -> None:
     await stage.ask("DELETE", one)
 
 
-HISTORIES = (scale_of_a_custom_resource, scale_of_a_built_in_kind)
+async def scale_by_apply(stage: Stage) -> None:
+    """An owner of the number is an owner of the field of the object, by way of its scale."""
+    deployments = stage.path("apps/v1/deployments")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "x", "image": "y"}]}}
+    deployment = {
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": "one"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    await stage.ask("PATCH", f"{deployments}/one", deployment, query={"fieldManager": "a"}, content_type=APPLY)
+    kind = Defined(stage, "flocks", "Flock")
+    schema = spec_schema({"replicas": {"type": "integer"}})
+    schema["properties"]["status"] = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+    paths = {name: path for name, path in _PATHS.items() if name != "labelSelectorPath"}
+    await kind.create(version(schema, subresources={"status": {}, "scale": paths}))
+    await stage.ask("POST", kind.path(), kind.body("one", spec={"replicas": 2}))
+    applies: list[tuple[dict[str, str], Document]] = [
+        ({}, _scale("one", 3)),
+        ({"fieldManager": "a"}, _scale("one", 3)),
+        ({"fieldManager": "a"}, _scale("one", 2)),
+        ({"fieldManager": "a", "force": "true"}, _scale("one", 4)),
+        ({"fieldManager": "a"}, _scale("other", 1)),
+        ({"fieldManager": "a"}, deployment),
+        ({"fieldManager": "a"}, _scale("one", 5)),
+        ({"fieldManager": "b"}, _scale("one", 6)),
+        ({"fieldManager": "b", "dryRun": "All", "force": "true"}, _scale("one", 6)),
+        ({"fieldManager": "a"}, _scale("one", -1)),
+        ({"fieldManager": "b"}, _scale("one", -1)),
+        ({"fieldManager": "a"}, _scale("one", 1, resourceVersion="1")),
+    ]
+    # The real server cannot convert the scale of a custom resource that an apply changes: 500.
+    for one in (f"{deployments}/one", kind.path("one")):
+        for query, body in applies:
+            await stage.ask("PATCH", f"{one}/scale", body, query=query, content_type=APPLY)
+            await stage.ask("GET", one)
+    await stage.ask(
+        "PATCH", f"{deployments}/none/scale", _scale("none", 1), query={"fieldManager": "a"}, content_type=APPLY
+    )
+    await kind.remove()
+
+
+HISTORIES = (scale_by_apply, scale_of_a_custom_resource, scale_of_a_built_in_kind)

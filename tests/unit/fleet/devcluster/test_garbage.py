@@ -84,7 +84,7 @@ async def test_an_orphaned_child_stays_without_its_owner_reference(cluster: Clus
 
 @pytest.mark.looptime
 async def test_the_background_task_collects_by_itself(cluster: Cluster) -> None:
-    task = asyncio.create_task(cluster.server.garbage.run(interval_seconds=1))
+    task = asyncio.create_task(cluster.server.backend.garbage.run(interval_seconds=1))
     owner = await make(cluster, "owner")
     await make(cluster, "child", owner)
     await cluster.client.delete(CONFIG_MAPS, "default", "owner")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import uuid
 from collections.abc import AsyncIterator
@@ -170,3 +171,15 @@ async def test_people_read_json_on_several_lines(
     async with session.get(url, headers={"User-Agent": agent}) as response:
         assert (await response.json())["code"] == 404
         assert (len((await response.text()).splitlines()) > 1) is several
+
+
+async def test_a_watch_of_an_old_client_ends_with_its_connection(door: HttpDoor) -> None:
+    reader, writer = await asyncio.open_connection(door.host, door.port)
+    path = CONFIG_MAPS.path("default")
+    writer.write(f"GET {path}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true HTTP/1.0\r\n\r\n".encode())
+    async with asyncio.timeout(10.0):
+        head, _, lines = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert head.startswith(b"HTTP/1.0 200")
+    assert b"chunked" not in head
+    assert msgspec.json.decode(lines.splitlines()[-1])["type"] == "BOOKMARK"

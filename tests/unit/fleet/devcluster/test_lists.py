@@ -130,6 +130,17 @@ async def test_a_list_of_one_name_is_one_lookup() -> None:
     assert names(other) == []
 
 
+async def test_a_limit_does_not_make_a_list_of_one_name_a_read_of_the_past() -> None:
+    cluster = await filled("a", "b")
+    before = str(cluster.server.storage.version)
+    await cluster.client.delete(CONFIG_MAPS, "default", "a")
+    past = {"resourceVersion": before, "limit": "1"}
+    assert names((await cluster.ask("GET", PATH, **past))[1]) == ["a"]
+    assert names((await cluster.ask("GET", PATH, fieldSelector="metadata.name=a", **past))[1]) == []
+    exact = {**past, "resourceVersionMatch": "Exact"}
+    assert names((await cluster.ask("GET", PATH, fieldSelector="metadata.name=a", **exact))[1]) == ["a"]
+
+
 async def test_lists_of_custom_resources_always_carry_a_token_which_may_be_empty() -> None:
     cluster = Cluster.make()
     path: Any = "/apis/demo.shardfleet.dev/v1/namespaces/default/websites"

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import pytest
@@ -10,48 +8,26 @@ import pytest
 from fleet.devcluster.answers import EventStream
 from fleet.devcluster.faults.match import Match
 from fleet.devcluster.faults.words import StaleReplica
-from fleet.devcluster.server import ApiServer
-from shards.objects import Object
-from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
+from tests.unit.fleet.devcluster.cluster import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    WEBSITES,
+    Cluster,
+    config_map,
+    definition,
+    website,
+)
+from tests.unit.fleet.devcluster.pair import Pair
 
 pytestmark = pytest.mark.looptime
 
 INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
 
-@dataclass
-class Pair:
-    """Two front ends over one storage. Writes go through the first one."""
-
-    cluster: Cluster
-    other: ApiServer
-
-    async def make(self, name: str, **metadata: Any) -> str:
-        """Its version."""
-        made = await self.cluster.client.create(CONFIG_MAPS, "default", config_map(name, **metadata))
-        return str(made["metadata"]["resourceVersion"])
-
-    async def remove(self, name: str) -> None:
-        await self.cluster.client.delete(CONFIG_MAPS, "default", name)
-
-    async def ask(self, path: str = "", **query: str) -> tuple[int, Object]:
-        """Of the other front end."""
-        answer = await self.other.handle("GET", CONFIG_MAPS.path("default") + path, list(query.items()))
-        return answer.status, msgspec.json.decode(answer.body)
-
-    async def names(self, **query: str) -> list[str]:
-        return [item["metadata"]["name"] for item in (await self.ask(**query))[1]["items"]]
-
-    async def watch(self, **query: str) -> EventStream:
-        answer = await self.other.handle("GET", CONFIG_MAPS.path("default"), [("watch", "true"), *query.items()])
-        assert answer.stream is not None
-        return answer.stream
-
-
 @pytest.fixture
 def pair() -> Pair:
     cluster = Cluster.make()
-    return Pair(cluster, ApiServer(beside=cluster.server))
+    return Pair(cluster, cluster.server.another("b"))
 
 
 def now() -> float:
@@ -182,7 +158,7 @@ async def test_a_watch_cannot_begin_before_its_front_end_did() -> None:
     cluster = Cluster.make()
     version = str(cluster.server.storage.version)
     await cluster.client.create(CONFIG_MAPS, "default", config_map("a"))
-    late = Pair(cluster, ApiServer(beside=cluster.server))
+    late = Pair(cluster, cluster.server.another("b"))
     assert (await shown(await late.watch(resourceVersion=version)))[0][0] == "ERROR"
     status, _ = await late.ask(resourceVersion=version, resourceVersionMatch="Exact")
     assert status == 200
@@ -213,7 +189,7 @@ async def test_a_restore_takes_every_front_end_along(pair: Pair) -> None:
 
 async def test_a_client_is_moved_to_a_front_end_that_stands_still_and_back() -> None:
     cluster = Cluster.make()
-    other = ApiServer(beside=cluster.server, name="b")
+    other = cluster.server.another("b")
     await cluster.client.create(CONFIG_MAPS, "default", config_map("old"))
     other.cache.freeze()
     await cluster.client.create(CONFIG_MAPS, "default", config_map("new"))
@@ -227,3 +203,94 @@ async def test_a_client_is_moved_to_a_front_end_that_stands_still_and_back() -> 
     cluster.server.faults.release(stale)
     assert await names() == {"old", "new"}
     other.close()
+
+
+async def test_a_bookmark_is_never_older_than_what_the_client_has_from_another_front_end(pair: Pair) -> None:
+    pair.other.settings.bookmark_seconds = 1.0
+    pair.other.cache.freeze()
+    later = await pair.make("a")
+    stream = await pair.watch(resourceVersion=later, allowWatchBookmarks="true", timeoutSeconds="10")
+    reading = asyncio.create_task(stream.read())
+    await asyncio.sleep(9)
+    assert not reading.done()
+    pair.other.cache.thaw()
+    await asyncio.sleep(0.9)
+    stream.close()
+    assert await reading == b""
+
+    stream = await pair.watch(resourceVersion=later, allowWatchBookmarks="true")
+    event = msgspec.json.decode(await stream.read())
+    assert (event["type"], event["object"]["metadata"]["resourceVersion"]) == ("BOOKMARK", later)
+    stream.close()
+
+
+async def test_reasons_to_be_behind_add_up_and_end_one_by_one(pair: Pair) -> None:
+    cache = pair.other.cache
+    slow, slower = cache.stale(lag_seconds=2.0), cache.stale(lag_seconds=5.0)
+    still = cache.stale(frozen=True)
+    await pair.make("a")
+    await asyncio.sleep(10)
+    assert await pair.names(resourceVersion="0") == []
+    still.end()
+    assert await pair.names(resourceVersion="0") == ["a"]
+    await pair.make("b")
+    slower.end()
+    await asyncio.sleep(1.9)
+    assert await pair.names(resourceVersion="0") == ["a"]
+    await asyncio.sleep(0.2)
+    assert await pair.names(resourceVersion="0") == ["a", "b"]
+    slow.end()
+    slow.end()
+    assert not cache.apart
+
+
+async def test_a_lag_that_ends_a_hair_early_by_the_clock_ends(pair: Pair) -> None:
+    pair.other.cache.lag_seconds = 0.5 + 5e-10
+    await pair.make("a")
+    await asyncio.sleep(0.6)
+    assert await pair.names(resourceVersion="0") == ["a"]
+
+
+async def test_a_loss_that_lost_nothing_leaves_nothing_behind(pair: Pair) -> None:
+    cache = pair.other.cache
+    for _ in range(3):
+        loss = cache.lose(lambda commit: commit.key == "default/none")
+        await pair.make(f"n{_}")
+        loss.end()
+        loss.end()
+        assert not cache.apart
+    lost = cache.lose(lambda commit: commit.key == "default/lost")
+    await pair.make("lost")
+    lost.end()
+    assert cache.apart
+    assert not cache._losses
+    assert await pair.names(resourceVersion="0") == ["n0", "n1", "n2"]
+    cache.restart()
+    assert not cache.apart
+
+
+async def test_a_cache_that_lacks_something_forgets_its_past_with_the_storage(pair: Pair) -> None:
+    first = await pair.make("a")
+    loss = pair.other.cache.lose(lambda commit: commit.key == "default/lost")
+    await pair.make("lost")
+    loss.end()
+    await pair.make("b")
+    pair.cluster.server.storage.compact()
+    assert (await pair.ask(resourceVersion=first, resourceVersionMatch="Exact"))[0] == 410
+    stream = await pair.watch(resourceVersion=first)
+    assert msgspec.json.decode(await stream.read())["object"]["code"] == 410
+    stream.close()
+
+
+async def test_what_arrives_late_of_a_resource_that_is_gone_does_not_bring_it_back(pair: Pair) -> None:
+    cluster, storage = pair.cluster, pair.cluster.server.storage
+    await cluster.client.create(DEFINITIONS, "", definition())
+    await cluster.client.create(WEBSITES, "default", website("a"))
+    pair.other.cache.freeze()
+    await cluster.client.create(WEBSITES, "default", website("b"))
+    await cluster.client.delete(DEFINITIONS, "", "websites.demo.shardfleet.dev")
+    await asyncio.sleep(1)
+    await cluster.server.collect_garbage()
+    assert storage.find(WEBSITES) is None
+    pair.other.cache.thaw()
+    assert storage.find(WEBSITES) is None

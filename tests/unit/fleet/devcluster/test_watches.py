@@ -184,3 +184,52 @@ async def test_bookmarks_of_built_in_resources_carry_what_is_never_absent(cluste
     assert answer.stream is not None
     assert (await events(answer.stream))[0]["object"]["spec"] == {}
     answer.stream.close()
+
+
+@pytest.mark.parametrize("query", [INITIAL, {"resourceVersion": "1"}], ids=["initial events", "history"])
+async def test_what_is_there_from_the_beginning_makes_no_client_too_slow(query: dict[str, str]) -> None:
+    cluster = Cluster.make(ServerSettings(watch_buffer_events=2))
+    for number in range(5):
+        await cluster.client.create(CONFIG_MAPS, "default", config_map(str(number)))
+    async with watching(cluster, **query) as stream:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("later"))
+        found = [name for kind, name in shown(await events(stream)) if kind == "ADDED"]
+        assert found == ["0", "1", "2", "3", "4", "later"]
+        for number in range(3):
+            await cluster.client.create(CONFIG_MAPS, "default", config_map(f"missed-{number}"))
+        assert not cluster.server.watching.streams
+    assert not cluster.server.watching.streams
+
+
+async def test_watches_end_in_the_order_in_which_they_were_opened(cluster: Cluster) -> None:
+    ended: list[int] = []
+
+    async def read_on(number: int, stream: EventStream) -> None:
+        while await stream.read():
+            pass
+        ended.append(number)
+
+    streams = []
+    for _ in range(50):
+        answer = await cluster.server.handle("GET", CONFIG_MAPS.path(), [("watch", "true")])
+        assert answer.stream is not None
+        streams.append(answer.stream)
+    opened = [*cluster.server.watching.streams]
+    readers = [asyncio.create_task(read_on(number, stream)) for number, stream in enumerate(streams)]
+    await asyncio.sleep(1)
+    assert [*cluster.server.watching.streams] == opened
+    cluster.server.close()
+    await asyncio.gather(*readers)
+    assert ended == list(range(50))
+
+
+async def test_large_events_do_not_pile_up_for_a_watcher_that_does_not_read(cluster: Cluster) -> None:
+    async with watching(cluster) as stream:
+        await cluster.client.create(CONFIG_MAPS, "default", config_map("a") | {"data": {"a": "x" * 500_000}})
+        for number in range(500):
+            await cluster.client.merge_patch(CONFIG_MAPS, "default", "a", {"data": {"number": str(number)}})
+            if not cluster.server.watching.streams:
+                break
+        assert number < 300
+        assert len(await stream.read()) > 64_000_000
+        assert await stream.read() == b""

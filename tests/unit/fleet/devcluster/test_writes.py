@@ -74,3 +74,40 @@ async def test_a_dry_apply_stores_nothing(cluster: Cluster) -> None:
 async def test_an_apply_needs_a_manager(cluster: Cluster) -> None:
     status, refused = await apply(cluster, "", config_map("a"))
     assert (status, refused["details"]["causes"][0]["field"]) == (422, "fieldManager")
+
+
+async def apply_website(cluster: Cluster, metadata: dict[str, Any]) -> tuple[int, Any]:
+    body = {"apiVersion": "demo.shardfleet.dev/v1", "kind": "Website", "metadata": {"name": "a", **metadata}}
+    answer = await cluster.server.handle(
+        "PATCH",
+        WEBSITES.path("default", "a"),
+        [("fieldManager", "a")],
+        msgspec.json.encode(body),
+        {"content-type": APPLY_PATCH},
+    )
+    return answer.status, msgspec.json.decode(answer.body)
+
+
+async def test_metadata_without_content_that_an_apply_stored_goes_with_the_next_write(cluster: Cluster) -> None:
+    await cluster.client.create(DEFINITIONS, "", definition())
+    made = (await apply_website(cluster, {"labels": {}}))[1]
+    assert "labels" not in made["metadata"]
+    versions = [made["metadata"]["resourceVersion"]]
+    for _ in range(2):
+        found = await cluster.client.merge_patch(WEBSITES, "default", "a", {})
+        versions.append(found["metadata"]["resourceVersion"])
+    assert versions[0] != versions[1] == versions[2]
+
+
+async def test_an_apply_may_take_every_label_away(cluster: Cluster) -> None:
+    await cluster.client.create(DEFINITIONS, "", definition())
+    await apply_website(cluster, {"labels": {"x": "y"}})
+    status, found = await apply_website(cluster, {"labels": {}})
+    assert (status, "labels" in found["metadata"]) == (200, False)
+
+
+async def test_a_dry_update_that_would_create_keeps_the_version_it_was_sent(cluster: Cluster) -> None:
+    body = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": {"name": "a", "resourceVersion": "7"}}
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"
+    answer = await cluster.server.handle("PUT", path, [("dryRun", "All")], msgspec.json.encode(body))
+    assert (answer.status, msgspec.json.decode(answer.body)["metadata"]["resourceVersion"]) == (201, "7")

@@ -122,3 +122,9 @@ class Bench:
 
 def seconds() -> float:
     return asyncio.get_running_loop().time()
+
+
+async def cached(bench: Bench, agent: str = "struck") -> list[str]:
+    """Names of what a list from the cache shows."""
+    listed = await bench.client(agent).list(CONFIG_MAPS, "default", query=[("resourceVersion", "0")])
+    return [each["metadata"]["name"] for each in listed["items"]]

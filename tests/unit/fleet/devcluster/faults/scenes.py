@@ -34,7 +34,7 @@ from fleet.devcluster.faults.words import (
 )
 from fleet.devcluster.requests import Request
 from shards import errors
-from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, config_map, seconds
+from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, Watch, config_map, seconds
 
 Scene = Callable[[Bench], Awaitable[None]]
 
@@ -61,6 +61,15 @@ async def refused(bench: Bench, name: str) -> errors.ApiError:
     with pytest.raises(errors.ApiError) as raised:
         await create(bench, name)
     return raised.value
+
+
+async def being_read(watch: Watch) -> None:
+    """From now on a read waits at the watch.
+
+    aiohttp gives whoever reads after a connection broke the error alone, and throws away the bytes that came before it.
+    An event of another process comes before or after the answer to its request: only who waits already sees them.
+    """
+    assert await watch.quiet(0.01)
 
 
 async def names(bench: Bench) -> list[str]:
@@ -176,6 +185,7 @@ async def a_slow_reader_sees_events_in_bursts(bench: Bench) -> None:
 async def a_stream_is_cut_in_the_middle_of_a_character(bench: Bench) -> None:
     bench.faults.inject(Cut(match=WATCHES, after_bytes=10, inside_character=True))
     async with bench.watch() as watch:
+        await being_read(watch)
         await bench.create("a", annotations={"note": "日本語"})
         with pytest.raises(errors.Unreachable) as raised:
             await watch.next()
@@ -199,6 +209,7 @@ async def an_open_stream_is_cut_at_once(bench: Bench) -> None:
 async def a_stream_is_cut_after_so_many_bytes(bench: Bench) -> None:
     bench.faults.inject(Cut(match=WATCHES, after_bytes=25))
     async with bench.watch() as watch:
+        await being_read(watch)
         await bench.create("a")
         with pytest.raises(errors.Unreachable):
             await watch.next()

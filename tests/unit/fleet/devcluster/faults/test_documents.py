@@ -63,6 +63,18 @@ def test_what_is_default_is_not_written() -> None:
         ({"fault": "lost_ack", "match": {"agent": "x"}}, "match.agent", "no such field"),
         ({"fault": "hide", "events": {"first_version": 5, "last_version": 4}}, "events.last_version", "before"),
         ({"fault": "hide", "events": {"types": ["GONE"]}}, "events.types[0]", "GONE"),
+        ({"fault": "hide", "events": {"first_version": -1}}, "events.first_version", "no resourceVersion"),
+        ({"fault": ["cut"]}, "fault", "is no fault"),
+        ({"fault": "cut", 1: 2}, "", "1 is no name of a field"),
+        ({"fault": "cut", "after_bytes": 9, "fraction": 0.5}, "fraction", "one of the two"),
+        ({"fault": "lost_ack", "times": 10**30}, "times", "too large"),
+        ({"fault": "slice", "piece_bytes": 10**30}, "piece_bytes", "too large"),
+        ({"fault": "stale_replica"}, "replica", "lag_seconds or frozen"),
+        ({"fault": "stale_replica", "frozen": True, "lag_seconds": 1}, "lag_seconds", "one of the two"),
+        ({"fault": "stale_replica", "lag_seconds": -1}, "lag_seconds", "at least 0"),
+        ({"fault": "clock", "times": 1}, "times", "leave it out"),
+        ({"fault": "clock", "probability": 0.5}, "probability", "leave it out"),
+        ({"fault": "clock", "match": {"member": "a", "verbs": ["get"]}}, "match", "match.member and nothing else"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_field(document: object, field: str, said: str) -> None:

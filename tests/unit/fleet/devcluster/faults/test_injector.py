@@ -8,46 +8,33 @@ import random
 import msgspec
 import pytest
 
-from fleet.devcluster.answers import Interrupted
+from fleet.devcluster.answers import Answer, Interrupted
 from fleet.devcluster.faults import Events, Faults, Match
 from fleet.devcluster.faults.words import (
     ClockSkew,
     Cut,
     DelayEvents,
     DropEvents,
+    ExpireWatch,
+    HideEvents,
     LateLanding,
     LostAck,
     Refuse,
     Silence,
+    Slice,
     SlowReader,
+    TooLarge,
+    TruncateList,
     Word,
 )
-from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requests import Request
 from fleet.devcluster.server import ApiServer
 from shards import errors
-from shards.client import Client
-from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, config_map, seconds
+from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, cached, config_map, seconds
 from tests.unit.fleet.devcluster.faults.scenes import STRUCK, create, lost, refused
 
 pytestmark = pytest.mark.looptime
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder(clock=lambda: 0.0)
-
-
-@pytest.fixture
-def server(recorder: Recorder) -> ApiServer:
-    return ApiServer(rng=random.Random(1), recorder=recorder)
-
-
-@pytest.fixture
-def bench(server: ApiServer) -> Bench:
-    transport = InProcessTransport(server)
-    return Bench(transport, server.faults, Client(transport, user_agent="by hand"))
 
 
 async def test_a_fault_has_its_time(bench: Bench) -> None:
@@ -273,3 +260,61 @@ async def test_a_stream_may_be_cut_at_every_byte(bench: Bench, at: int) -> None:
         with pytest.raises(errors.Unreachable):
             await watch.next()
         assert len(watch.received) == at
+
+
+async def test_a_fault_that_would_change_nothing_has_not_struck(bench: Bench) -> None:
+    await bench.create("a")
+    cut = bench.faults.inject(Cut(match=STRUCK, after_bytes=1_000_000, times=1))
+    shorter = bench.faults.inject(TruncateList(match=STRUCK, keep=5, times=1))
+    assert await cached(bench) == ["a"]
+    assert (cut.struck, shorter.struck) == (0, 0)
+    for number in range(6):
+        await bench.create(f"n{number}")
+    assert await cached(bench) == ["a", "n0", "n1", "n2", "n3"]
+    assert shorter.struck == 1
+
+
+async def test_a_version_that_is_none_is_left_to_the_server(bench: Bench) -> None:
+    bench.faults.inject(TooLarge(match=STRUCK))
+    with pytest.raises(errors.ApiError) as raised:
+        await bench.client().list(CONFIG_MAPS, "default", query=[("resourceVersion", "\u00b2")])
+    assert raised.value.status == 400
+
+
+async def test_words_about_events_say_nothing_to_other_streams_and_hold_nothing_of_them_back(bench: Bench) -> None:
+    class Log:
+        """A line that has not ended."""
+
+        def __init__(self) -> None:
+            self.pieces = [b"no end"]
+
+        async def read(self) -> bytes:
+            if self.pieces:
+                return self.pieces.pop()
+            await asyncio.sleep(1000)
+            return b""
+
+        def interrupt(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    async def forward(request: Request) -> Answer:
+        return Answer(200, b"", "text/plain", stream=Log())
+
+    for word in (DelayEvents(), ExpireWatch(), DropEvents(), HideEvents()):
+        bench.faults.inject(word)
+    silence = bench.faults.inject(Silence(until_seconds=5))
+    asked = Request("GET", "/api/v1/namespaces/a/pods/b/log", [("follow", "true")])
+    answer = await bench.faults.carry(asked, forward)
+    assert answer.stream is not None
+    assert await answer.stream.read() == b"no end"
+    answer.stream.close()
+    assert silence.struck == 1
+
+
+async def test_an_answer_that_no_fault_struck_is_not_taken_apart(bench: Bench, server: ApiServer) -> None:
+    bench.faults.inject(Cut(match=STRUCK, after_bytes=1_000_000))
+    bench.faults.inject(Slice(match=STRUCK, probability=0.0))
+    answer = await server.handle("GET", "/api/v1/namespaces", headers={"user-agent": "struck"})
+    assert answer.stream is None
+    assert answer.body.startswith(b'{"kind":"NamespaceList"')
