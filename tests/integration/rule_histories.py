@@ -10,7 +10,6 @@ from typing import Any
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, ExpireWatch, Refuse, StaleReplica
 from fleet.devcluster.journal import Level
-from fleet.devcluster.server import ApiServer
 from shards import Context, Controller, Request
 from shards.objects import Resource
 from tests.integration.small_fleet import WEBSITES, SmallFleet, eventually, website
@@ -133,7 +132,7 @@ async def a_slow_watch(fleet: SmallFleet, author: Author) -> None:
 
 async def a_replica_that_lags(fleet: SmallFleet, author: Author) -> None:
     """Its watches end, and their resume version is gone, when another front end, which stands still, answers."""
-    stale = ApiServer(fleet.server.settings, recorder=fleet.server.recorder, beside=fleet.server, name="stale")
+    stale = fleet.server.another("stale")
     await add(fleet)
     await asyncio.sleep(5.0)
     stale.cache.freeze()
