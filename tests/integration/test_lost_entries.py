@@ -110,7 +110,7 @@ async def test_whatever_a_journal_lost_accuses_nobody() -> None:
         for what, (kept, beside) in cases.items():
             verdict = judge(kept, beside)
             assert accusations(verdict) == [], (seed, what)
-            assert verdict.partial or (what == "notes" and len(told) == len(notes)), (seed, what)
+            assert verdict.partial or what == "notes", (seed, what)
 
 
 async def test_a_journal_may_begin_and_end_anywhere() -> None:
