@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import stat
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,9 @@ class LineFile:
         """Lines that are missing at the end of the file."""
         self._marker = marker
         self._fd = os.open(path, flags, 0o600)
-        self._size = os.fstat(self._fd).st_size
+        status = os.fstat(self._fd)
+        self._size = status.st_size
+        self._regular = stat.S_ISREG(status.st_mode)
         self._lengths: deque[int] = deque(maxlen=_REMEMBERED_LINES)
         self._room = 0
         """Bytes that the marker has; it is written over, so it fits as long as it does not grow."""
@@ -70,7 +73,9 @@ class LineFile:
                 os.ftruncate(self._fd, self._size)
 
     def _mark(self) -> bool:
-        """Writes the marker; whether there was room."""
+        """Writes the marker; whether there was room. What goes into a pipe cannot be taken back."""
+        if not self._regular:
+            return True
         text = self._marker(self.open_losses).rstrip(b"\n")
         text = text.ljust(max(self._room, len(text) + 8) - 1) + b"\n"  # the count may get longer
         try:
@@ -87,4 +92,5 @@ class LineFile:
     def _put(self, data: bytes, at: int) -> None:
         written = 0
         while written < len(data):
-            written += os.pwrite(self._fd, data[written:], at + written)
+            rest = data[written:]
+            written += os.pwrite(self._fd, rest, at + written) if self._regular else os.write(self._fd, rest)

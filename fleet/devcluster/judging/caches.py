@@ -84,8 +84,9 @@ class CacheEqualsServer(Invariant):
             history.append((version, entry.resource_version))
         while self._views and self._highest >= int(self._views[0].version) + self._PAST:
             view = self._views.popleft()
-            self.checks += self._compared(view)
-            for what in self._compare(view):
+            compared, wrong = self._compare(view)
+            self.checks += compared
+            for what in wrong:
                 self.found(view.time, what)
 
     def hears_note(self, note: Note) -> None:
@@ -97,16 +98,13 @@ class CacheEqualsServer(Invariant):
             self._views.append(note)
 
     def pending(self, end: float) -> list[str]:
-        return [what for view in self._reached() for what in self._compare(view)]
+        return [what for view in self._reached() for what in self._compare(view)[1]]
 
     def checks_by(self, end: float) -> int:
-        return self.checks + sum(self._compared(view) for view in self._reached())
+        return self.checks + sum(self._compare(view)[0] for view in self._reached())
 
     def _reached(self) -> list[Note]:
         return [view for view in self._views if int(view.version) <= self._highest]
-
-    def _compared(self, view: Note) -> int:
-        return sum(1 for _ in self._known(view))
 
     def _known(self, view: Note) -> Iterator[tuple[str, list[tuple[int, str]], int]]:
         """UID and history of each object that can be compared, and how much of it lies before the view's version."""
@@ -117,14 +115,17 @@ class CacheEqualsServer(Invariant):
                 if at and _hash(uid) in covered:
                     yield uid, history, at
 
-    def _compare(self, view: Note) -> Iterator[str]:
-        objects = view.objects or {}
+    def _compare(self, view: Note) -> tuple[int, list[str]]:
+        """How many objects were compared, and what is wrong."""
+        objects, compared, wrong = view.objects or {}, 0, []
         for uid, history, at in self._known(view):
+            compared += 1
             held, wanted = objects.get(uid, ""), history[at - 1][1]
             going = not held and at < len(history) and not history[at][1]
             if held != wanted and not going:
                 where = f"the view of {view.resource} {view.range} on {view.member}, at {view.version},"
-                yield f"{where} has {uid} at {held or 'no version'}; the server had {wanted or 'none'}"
+                wrong.append(f"{where} has {uid} at {held or 'no version'}; the server had {wanted or 'none'}")
+        return compared, wrong
 
 
 class Alternating(Invariant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,14 @@ def test_a_file_that_is_opened_again_goes_on_or_begins_anew(file: LineFile) -> N
     again.write(b"two\n", 1)
     assert lines(again) == ["one", "two"]
     assert LineFile(file.path, lambda count: b"", anew=True).path.read_bytes() == b""
+
+
+def test_a_pipe_takes_lines_too(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    file = LineFile(tmp_path / "pipe", lambda count: b"lost", anew=True)
+    assert file.write(b"one\n", 1)
+    assert file.write(b"two\n", 1)
+    assert os.read(reader, 100) == b"one\ntwo\n"
+    file.close()
+    os.close(reader)
