@@ -119,8 +119,10 @@ class CacheEqualsServer(Invariant):
         """How many objects were compared, and what is wrong."""
         objects, compared, wrong = view.objects or {}, 0, []
         for uid, history, at in self._known(view):
-            compared += 1
             held, wanted = objects.get(uid, ""), history[at - 1][1]
+            if wanted and held.isdecimal() and history[at - 1][0] < int(held) <= int(view.version):
+                continue  # a write that the journal does not know of: somebody went past the proxy
+            compared += 1
             going = not held and at < len(history) and not history[at][1]
             if held != wanted and not going:
                 where = f"the view of {view.resource} {view.range} on {view.member}, at {view.version},"

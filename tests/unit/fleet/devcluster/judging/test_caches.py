@@ -114,6 +114,12 @@ class TestCacheEqualsServer:
         self.view(book, "25", **{LOW: "20"})
         assert judged("I14", story, book.notes).outcome == BROKEN
 
+    def test_a_write_that_the_journal_does_not_know_went_past_it(self, story: Chronicle, book: Notebook) -> None:
+        self.view(book, "25", **{LOW: "25"})
+        self.view(book, "24", **{LOW: "23"})
+        found = judged("I14", story, book.notes)
+        assert (found.outcome, found.checks) == (HELD, 1)
+
     def test_a_write_that_failed_may_have_been_carried_out(self, story: Chronicle, book: Notebook) -> None:
         story.add("delete", SITES, LOW, status=504, user_agent="kubectl/1")
         self.view(book, "25")
