@@ -19,7 +19,7 @@ from fleet.devcluster.decoding import bodies
 from fleet.devcluster.decoding.identity import identified
 from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.metadata import common_causes, finalizer_warnings, name_causes, normalised, update_causes
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.scale import scale_causes
 from shards.objects import Object
 
@@ -103,7 +103,7 @@ def prepare_create(
         metadata["generation"] = 1
     if not kind.custom:
         builtins.prepare_create(kind, body)
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        if kind.defines:
             body["status"] = first_status(body)
     found = [
         *name_causes(kind, metadata),
@@ -139,7 +139,7 @@ def prepare_update(
                 body["status"] = old["status"]
         if not subresource and not kind.custom:
             builtins.prepare_update(kind, body, old)
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        if kind.defines:
             store_version(body)
     if subresource != "status" and _generation_moves(kind, body, old):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
@@ -159,7 +159,7 @@ def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterato
         yield from finalizer_warnings(body["metadata"], (old or {}).get("metadata"))
         if kind.schema is not None:
             yield from kind.schema.forgiven(body, old)
-    elif kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+    elif kind.defines:
         yield from definition_warnings(body, old)
     elif kind.resource.plural in TEMPLATES:
         yield from pod_warnings(kind.resource.plural, body, old)
@@ -198,14 +198,14 @@ def complete_body(kind: ResourceType, body: Object, *, creating: bool) -> None:
             kind.schema.default(body)
         return
     builtins.complete(kind, body, creating=creating)
-    if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+    if kind.defines:
         complete_definition(body)
 
 
 def _content_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:
     if kind.custom:
         return _custom_causes(kind, body, old, subresource)
-    if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+    if kind.defines:
         return list(definition_causes(body, old))
     return [] if subresource else list(builtins.causes(kind, body, old))
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
@@ -29,7 +31,7 @@ from fleet.devcluster.preconditions import (
     uid_conflict,
     uid_mismatch,
 )
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.stamps import Stamps
 from fleet.devcluster.storage import Storage, Stored, Table, encode, object_key
 from fleet.devcluster.strategy import (
@@ -44,8 +46,7 @@ from fleet.devcluster.strategy import (
 from shards.objects import Object
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """stored: the object after the write; the last state of a removed one. created: a PUT that created."""
 
     stored: Stored
@@ -215,7 +216,7 @@ class Writer:
         check_preconditions(kind, stored, options.preconditions)
         body = stored.decode()
         metadata = body["metadata"]
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource and "deletionTimestamp" not in metadata:
+        if kind.defines and "deletionTimestamp" not in metadata:
             mark_definition_deleted(body, self._stamps.time())
             return Outcome(self._put(table, body, dry_run))
         if ends_already(kind, metadata, options):
@@ -233,7 +234,7 @@ class Writer:
     # ------------------------------------------------------------------ steps of the above
 
     def _tracking(self, kind: ResourceType, manager: Manager) -> Tracking:
-        version = kind.resource.api_version
+        version = kind.api_version
         # A write through scale has no time on the real server: it is written in terms of another kind.
         time = "" if manager.subresource == "scale" else self._stamps.time()
         complete = Manager(manager.name, manager.operation, manager.subresource, version, time)
@@ -299,7 +300,7 @@ class Writer:
         new = prepare_update(kind, body, old, subresource, asked=asked)
         metadata = new["metadata"]
         metadata["resourceVersion"] = str(stored.version)
-        new["kind"], new["apiVersion"] = kind.kind, kind.resource.api_version
+        new["kind"], new["apiVersion"] = kind.kind, kind.api_version
         set_entries(metadata, entries)
         if metadata.get("deletionTimestamp") and not metadata.get("finalizers") and may_vanish(kind, new, old):
             last = encode(kind, new, stored.version)
@@ -311,7 +312,7 @@ class Writer:
         return Outcome(self._put(table, new, dry_run))
 
     def _put(self, table: Table, body: Object, dry_run: bool) -> Stored:
-        if table.kind.schema is not None and body.get("apiVersion") != table.kind.resource.api_version:
+        if table.kind.schema is not None and body.get("apiVersion") != table.kind.api_version:
             table.kind.schema.complete(body)
         if dry_run:
             version = int(body["metadata"].get("resourceVersion") or 0)

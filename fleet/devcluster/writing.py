@@ -14,7 +14,7 @@ from fleet.devcluster.lists import encoded_list
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Storage, Table
 from fleet.devcluster.strategy import read_body, warnings_of
@@ -135,7 +135,7 @@ class Writing:
         self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome, kind: ResourceType
     ) -> Answer:
         status = 201 if outcome.created else 200
-        remarked = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource or kind.resource.plural in TEMPLATES
+        remarked = kind.defines or kind.resource.plural in TEMPLATES
         ruled = kind.schema is not None and kind.schema.has_rules
         if remarked or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
             old = _replaced(table, outcome, dry_run=request.dry_run)

@@ -17,7 +17,7 @@ from fleet.devcluster.decoding.identity import identified, unhandled, unrecognis
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
 from fleet.devcluster.decoding.syntax import syntax_fault
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
-from fleet.devcluster.kinds.catalogue import schema_name, schemas
+from fleet.devcluster.kinds.catalogue import schemas
 from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
 from fleet.devcluster.protobuf.decoding import decode as decode_protobuf
 from fleet.devcluster.protobuf.wire import ProtobufError
@@ -106,16 +106,9 @@ def _go_types() -> GoTypes:
     return GoTypes(schemas())
 
 
-_TYPES: dict[tuple[str, str, str], GoType] = {}
-
-
 def type_of(kind: ResourceType) -> GoType:
     """Of a built-in kind."""
-    key = kind.resource.group, kind.resource.version, kind.kind
-    found = _TYPES.get(key)
-    if found is None:
-        found = _TYPES[key] = _go_types().named(schema_name(*key))
-    return found
+    return _go_types().named(kind.type_name)
 
 
 def _decoded(kind: ResourceType, raw: bytes) -> Any:

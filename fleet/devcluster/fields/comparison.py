@@ -6,8 +6,9 @@ Semantics: typed/compare.go of structured-merge-diff. Unlike there, equal parts 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from fleet.devcluster.fields.elements import ElementError, item_element
 from fleet.devcluster.fields.sets import MEMBER, SELF, FieldSet, difference, ordered, union
@@ -17,13 +18,12 @@ ABSENT: Final = object()
 """No value, in contrast to null."""
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(msgspec.Struct):
     """No path is in more than one of the sets."""
 
-    added: FieldSet = field(default_factory=dict)
-    removed: FieldSet = field(default_factory=dict)
-    modified: FieldSet = field(default_factory=dict)
+    added: FieldSet = {}
+    removed: FieldSet = {}
+    modified: FieldSet = {}
 
     @property
     def changed(self) -> FieldSet:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from fleet.devcluster.fields.applying import Application
 from fleet.devcluster.fields.ledger import Entries, Ledger, entries_of, read
@@ -25,8 +26,7 @@ def _ignored(kind: str, group: str, subresource: str, status: bool, custom: bool
     return reset_fields(kind, group, subresource, status=status, custom=custom)
 
 
-@dataclass(frozen=True, slots=True)
-class Tracking:
+class Tracking(msgspec.Struct, frozen=True):
     """Of one request. kind: of the request's version. types: the resources of other versions."""
 
     kind: ResourceType
@@ -36,7 +36,7 @@ class Tracking:
     def structure(self, api_version: str) -> Structure | None:
         """Of the object in a version; None where the version is not served."""
         kind = self.kind
-        if api_version == kind.resource.api_version:
+        if api_version == kind.api_version:
             return kind.structure
         group, _, version = api_version.rpartition("/")
         if group != kind.resource.group:
