@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster import statuses
+from fleet.devcluster.decoding.exact import Exact
 from fleet.devcluster.decoding.gotexts import Refused
 from fleet.devcluster.decoding.gotypes import Findings, GoType, GoTypes
 from fleet.devcluster.decoding.identity import identified, unhandled, unrecognised
@@ -44,6 +45,9 @@ def read(
     strict: list[str] = []
     repeated = False
     if content_type in (JSON, ""):
+        exact = None if kind.custom else exact_of(kind).decode(raw)
+        if exact is not None:
+            return identified(kind, exact, raw)
         body = identified(kind, _decoded(kind, raw), raw)
         if validation != "Ignore":
             again = with_pairs(raw, body)
@@ -91,14 +95,18 @@ def typed(
 
 
 def _read_built_in(kind: ResourceType, body: Object, found: Findings, old: Object) -> Object:
-    """A patch of one field of a large object costs the reading of that field."""
-    shared = {name: value for name, value in body.items() if value is old.get(name, body)}
-    if not shared:
-        read: Object = type_of(kind).read(body, found)
-        return read
-    rest = type_of(kind).read({name: value for name, value in body.items() if name not in shared}, found)
-    both = shared | rest
-    return {name: both[name] for name in body if name in both}
+    """In place. A patch of one field of a large object costs the reading of that field."""
+    changed = [name for name, value in body.items() if value is not old.get(name, body)]
+    if len(changed) == len(body):
+        whole: Object = type_of(kind).read(body, found)
+        return whole
+    read = type_of(kind).read({name: body[name] for name in changed}, found)
+    for name in changed:
+        if name in read:
+            body[name] = read[name]
+        else:
+            del body[name]
+    return body
 
 
 @cache
@@ -109,6 +117,17 @@ def _go_types() -> GoTypes:
 def type_of(kind: ResourceType) -> GoType:
     """Of a built-in kind."""
     return _go_types().named(kind.type_name)
+
+
+_EXACT: dict[str, Exact] = {}
+
+
+def exact_of(kind: ResourceType) -> Exact:
+    """Of a built-in kind."""
+    found = _EXACT.get(kind.type_name)
+    if found is None:
+        found = _EXACT[kind.type_name] = Exact(type_of(kind))
+    return found
 
 
 def _decoded(kind: ResourceType, raw: bytes) -> Any:

@@ -33,7 +33,7 @@ KNOWN_FIELDS: Final = frozenset(
     )
 )
 OWNER_REQUIRED: Final = ("apiVersion", "kind", "name", "uid")
-_OWNER_FIELDS = (*OWNER_REQUIRED, "controller", "blockOwnerDeletion")
+OWNER_FIELDS = (*OWNER_REQUIRED, "controller", "blockOwnerDeletion")
 _ANNOTATIONS_LIMIT = 256 * 1024
 _GROUP_VERSION = re.compile(r"[^/]+(?:/[^/]+)?")
 
@@ -94,7 +94,7 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]], path: str) -> Iterator[Ca
 
 def _owner_text(owner: Mapping[str, Any]) -> str:
     parts = {name: owner.get(name, "") for name in OWNER_REQUIRED} | {
-        name: owner[name] for name in _OWNER_FIELDS if name in owner
+        name: owner[name] for name in OWNER_FIELDS if name in owner
     }
     return "{" + ",".join(f'"{name}":{json_text(value)}' for name, value in parts.items()) + "}"
 
