@@ -7,8 +7,9 @@ unknown field, a repeated one and a null are dropped. `GoType.read` does the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from fleet.devcluster.decoding.gotexts import SCALARS, go_kind
 from fleet.devcluster.decoding.pairs import Pairs
@@ -20,13 +21,12 @@ _UNSIGNED = "io.k8s.apimachinery."
 _TEXTS = {"Time": "time", "MicroTime": "microtime", "Quantity": "quantity", "IntOrString": "intorstring"}
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(msgspec.Struct):
     """What reading a body finds. mismatch: the first wrong type. strict: unknown and repeated fields, in order."""
 
     mismatch: str = ""
-    strict: list[str] = field(default_factory=list)
-    trail: list[str | int | tuple[str]] = field(default_factory=list)
+    strict: list[str] = []
+    trail: list[str | int | tuple[str]] = []
     """Where the reader is: fields, indices, and keys of maps as 1-tuples."""
 
     def unknown(self, name: str) -> None:

@@ -60,17 +60,22 @@ def created(new: Mapping[str, Any], node: Structure, unowned: FieldSet, *, exist
     found: FieldSet = {}
     zeros = node.zeros if existed else _NO_ZEROS
     for name in sorted(new):
-        element = "f:" + name
+        value, element = new[name], "f:" + name
         skipped = unowned.get(element)
-        if new[name] is None and existed and not (node.field(name) or ANYTHING).schema.get("nullable"):
+        if skipped is not None and not skipped:
+            continue
+        zero = zeros.get(name, ABSENT)
+        if zero is ABSENT and value.__class__ is str:
+            found[element] = MEMBER
+            continue
+        field = node.field(name) or ANYTHING
+        if value is None and existed and not field.schema.get("nullable"):
             # A list or a time that Go shows as null when it is not set.
             continue
         if skipped is None:
-            _place(found, element, new[name], zeros.get(name, ABSENT), node.field(name) or ANYTHING)
-        elif skipped:
-            below = created(new[name], node.field(name) or ANYTHING, skipped)
-            if below:
-                found[element] = below
+            _place(found, element, value, zero, field)
+        elif below := created(value, field, skipped):
+            found[element] = below
     return found
 
 

@@ -102,9 +102,10 @@ def set_entries(metadata: Object, entries: Entries | None) -> None:
 def unchanged(old: Object, new: Object) -> bool:
     """Whether a write would change nothing but times of entries: such a write is none."""
     entries, kept = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
-    if entries is kept or entries == kept or not _equal_but_times(entries, kept):
+    if entries is kept or entries == kept:
         return new == old
-    return {**new, "metadata": {**new["metadata"], "managedFields": kept}} == old
+    alike = {**new, "metadata": {**new["metadata"], "managedFields": kept}} == old
+    return alike and _equal_but_times(entries, kept)
 
 
 def _equal_but_times(left: Entries | None, right: Entries | None) -> bool:

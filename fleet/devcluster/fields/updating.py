@@ -82,7 +82,7 @@ def owners_after(
         return capped(result)
     if previous is None or fields is previous.fields:
         return result
-    return _replaced(result, me, previous._replace(fields=fields))
+    return _replaced(result, me, previous.of(fields))
 
 
 def _first(new: Mapping[str, Any], manager: Manager, versions: Versions, ignored: FieldSet) -> Ledger:
@@ -126,5 +126,5 @@ def disowned(
             if lost:
                 rest = difference(rest, lost)
         if rest:
-            result[holder] = held if rest is held.fields else held._replace(fields=rest)
+            result[holder] = held if rest is held.fields else held.of(rest)
     return result
