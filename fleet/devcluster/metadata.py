@@ -63,15 +63,16 @@ def name_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cau
         yield Cause("FieldValueForbidden", "Forbidden: not allowed on this type", "metadata.namespace")
 
 
-def common_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cause]:
+def common_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> list[Cause]:
     """What is wrong with generation, labels, annotations, owner references and finalizers."""
-    yield from objectmeta.common_causes(metadata)
-    if kind.custom or not metadata.get("finalizers") or kind.resource.group not in _STRICT_FINALIZER_GROUPS:
-        return
+    found = objectmeta.common_causes(metadata)
+    if kind.custom or "finalizers" not in metadata or kind.resource.group not in _STRICT_FINALIZER_GROUPS:
+        return found
     for index, finalizer in enumerate(metadata["finalizers"]):
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             why = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid(f"metadata.finalizers[{index}]", finalizer, why)
+            found.append(invalid(f"metadata.finalizers[{index}]", finalizer, why))
+    return found
 
 
 def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[str]:

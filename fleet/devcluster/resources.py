@@ -91,6 +91,11 @@ class ResourceType:
         return self.fields is None
 
     @cached_property
+    def group_resource(self) -> tuple[str, str]:
+        """Group and plural."""
+        return self.resource.group, self.resource.plural
+
+    @cached_property
     def defines(self) -> bool:
         """Whether its objects are CustomResourceDefinitions."""
         return self.resource == CUSTOM_RESOURCE_DEFINITIONS.resource

@@ -207,7 +207,7 @@ def _content_causes(kind: ResourceType, body: Object, old: Object | None, subres
         return _custom_causes(kind, body, old, subresource)
     if kind.defines:
         return list(definition_causes(body, old))
-    return [] if subresource else list(builtins.causes(kind, body, old))
+    return [] if subresource else builtins.causes(kind, body, old)
 
 
 def _custom_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:

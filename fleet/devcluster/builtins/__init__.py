@@ -5,7 +5,6 @@ Bodies are changed in place. Kinds without a rule of their own are only written 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from fleet.devcluster.builtins import basics, events, jobs, networks, podchecks, podspecs, policies, volumes, workloads
@@ -35,7 +34,7 @@ def complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
         body.clear()
         body.update(again)
         return
-    defaults = rule.default_rules.get((kind.resource.group, kind.resource.plural))
+    defaults = rule.default_rules.get(kind.group_resource)
     if defaults is not None:
         defaults(body)
 
@@ -48,7 +47,7 @@ def prepare_create(kind: ResourceType, body: Object) -> None:
         empty = shape.empty("status") if kind.status else None
         if empty is not None:
             body["status"] = empty
-    creation = rule.creation_rules.get((kind.resource.group, kind.resource.plural))
+    creation = rule.creation_rules.get(kind.group_resource)
     if creation is not None:
         creation(body)
 
@@ -57,7 +56,7 @@ def prepare_update(kind: ResourceType, body: Object, old: Object) -> None:
     """What the server keeps of an object that an update replaces."""
     if not kind.defines:
         shape_of(kind.type_name).stored(body)
-    update = rule.update_rules.get((kind.resource.group, kind.resource.plural))
+    update = rule.update_rules.get(kind.group_resource)
     if update is not None:
         update(body, old)
 
@@ -73,8 +72,7 @@ def generation_moves(kind: ResourceType, body: Object, old: Object) -> bool:
     return any(body.get(name) != old.get(name) for name in names)
 
 
-def causes(kind: ResourceType, body: Object, old: Object | None) -> Iterator[Cause]:
+def causes(kind: ResourceType, body: Object, old: Object | None) -> list[Cause]:
     """What is wrong with the content. old: the object that an update replaces."""
-    checks = rule.check_rules.get((kind.resource.group, kind.resource.plural))
-    if checks is not None:
-        yield from checks(body, old)
+    checks = rule.check_rules.get(kind.group_resource)
+    return [] if checks is None else list(checks(body, old))

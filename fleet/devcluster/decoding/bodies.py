@@ -74,14 +74,15 @@ def typed(
     """A body whose fields have been read as its type wants them; also for the result of a patch.
 
     repeats: what is known of repeated fields already. repeated: the body holds Pairs. old: a valid object of a built-in
-    kind; what the body has in common with it, the very same values, is not read again. Raises StatusError.
+    kind; what the body has in common with it, the very same values, is not read again: a patch of one field of a large
+    object costs the reading of that field. Raises StatusError.
     """
     found = Findings(strict=list(repeats or ()))
     try:
         if kind.custom:
             _read_custom(kind, body, found, repeated=repeated)
         else:
-            body = _read_built_in(kind, body, found, old or {})
+            body = type_of(kind).read_changes(body, found, old or {})
     except Refused as refused:
         raise unhandled(kind, str(refused)) from None
     if found.mismatch:
@@ -91,21 +92,6 @@ def typed(
             raise unhandled(kind, f"strict decoding error: {_joined(found.strict, repeats)}")
         if warnings is not None:
             warnings.extend(found.strict)
-    return body
-
-
-def _read_built_in(kind: ResourceType, body: Object, found: Findings, old: Object) -> Object:
-    """In place. A patch of one field of a large object costs the reading of that field."""
-    changed = [name for name, value in body.items() if value is not old.get(name, body)]
-    if len(changed) == len(body):
-        whole: Object = type_of(kind).read(body, found)
-        return whole
-    read = type_of(kind).read({name: body[name] for name in changed}, found)
-    for name in changed:
-        if name in read:
-            body[name] = read[name]
-        else:
-            del body[name]
     return body
 
 

@@ -17,6 +17,7 @@ from fleet.devcluster.decoding.pairs import Pairs
 Schemas = Mapping[str, Mapping[str, Any]]
 
 _PREFIX = "#/components/schemas/"
+_NOTHING: Mapping[str, Any] = {}
 _UNSIGNED = "io.k8s.apimachinery."
 _TEXTS = {"Time": "time", "MicroTime": "microtime", "Quantity": "quantity", "IntOrString": "intorstring"}
 
@@ -85,7 +86,7 @@ class GoType:
         """
         kind = self.kind
         if kind == "struct":
-            return self._read_struct(value, found, struct)
+            return self._read_struct(value, found, struct, _NOTHING)
         if kind == "map":
             return self._read_map(value, found, struct)
         if kind == "list":
@@ -94,7 +95,11 @@ class GoType:
             SCALARS[kind](value, found, struct, self.text)
         return value
 
-    def _read_struct(self, value: Any, found: Findings, struct: str) -> Any:
+    def read_changes(self, value: dict[str, Any], found: Findings, old: Mapping[str, Any]) -> Any:
+        """As `read`, of a struct. old: one that has been read; fields with the very values of it are left."""
+        return self._read_struct(value, found, "", old)
+
+    def _read_struct(self, value: Any, found: Findings, struct: str, old: Mapping[str, Any]) -> Any:
         if not isinstance(value, dict):
             found.wrong(value, struct, self.text)
             return value
@@ -104,6 +109,8 @@ class GoType:
         trail = found.trail
         gone: list[str] | None = None
         for name, item in value.items():
+            if old and item is old.get(name, value):
+                continue
             known = fields.get(name)
             if known is None or item is None:
                 gone = gone or []

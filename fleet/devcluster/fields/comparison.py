@@ -108,7 +108,12 @@ def _fields(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, node: 
             before = had.get(name, ABSENT)
             if before is ABSENT:
                 before = zeros.get(name, ABSENT)
-            if before is not value and (before is ABSENT or before != value or type(before) is not type(value)):
+            if before is value or (before == value and before.__class__ is value.__class__):
+                continue
+            if value.__class__ is str and (before is ABSENT or before.__class__ is str):
+                changed = into.added if before is ABSENT else into.modified
+                changed["f:" + name] = MEMBER
+            else:
                 _value("f:" + name, before, value, node.field(name) or ANYTHING, into)
     if old is None:
         return
