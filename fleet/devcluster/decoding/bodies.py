@@ -73,14 +73,14 @@ def typed(
 ) -> Object:
     """A body whose fields have been read as its type wants them; also for the result of a patch.
 
-    repeats: what is known of repeated fields already. repeated: the body holds Pairs. old: a valid object of a built-in
+    repeats: what is known of repeated fields already. repeated: the body holds Pairs. old: a valid object of this
     kind; what the body has in common with it, the very same values, is not read again: a patch of one field of a large
     object costs the reading of that field. Raises StatusError.
     """
     found = Findings(strict=list(repeats or ()))
     try:
         if kind.custom:
-            _read_custom(kind, body, found, repeated=repeated)
+            _read_custom(kind, body, found, old or {}, repeated=repeated)
         else:
             body = type_of(kind).read_changes(body, found, old or {})
     except Refused as refused:
@@ -139,14 +139,14 @@ def _from_protobuf(kind: ResourceType, raw: bytes) -> Object:
         raise unrecognised(kind, str(error), raw) from None
 
 
-def _read_custom(kind: ResourceType, body: Object, found: Findings, *, repeated: bool) -> None:
+def _read_custom(kind: ResourceType, body: Object, found: Findings, old: Object, *, repeated: bool) -> None:
     """Metadata has a type; of the rest the schema knows which fields there are."""
     for path in duplicate_paths(body) if repeated else ():
         found.strict.append(f'duplicate field "{path}"')
     metadata = body.get("metadata")
-    if metadata is not None:
+    if metadata is not None and metadata is not old.get("metadata"):
         inner = Findings()
-        kept = _go_types().named(_OBJECT_META).read(metadata, inner)
+        kept = _go_types().named(_OBJECT_META).read_changes(metadata, inner, old.get("metadata") or {})
         found.mismatch = inner.mismatch
         body["metadata"] = kept
         found.strict += [each.replace('field "', 'field "metadata.', 1) for each in inner.strict if "unknown" in each]

@@ -96,7 +96,7 @@ class GoType:
         return value
 
     def read_changes(self, value: dict[str, Any], found: Findings, old: Mapping[str, Any]) -> Any:
-        """As `read`, of a struct. old: one that has been read; fields with the very values of it are left."""
+        """As `read`, of a struct. old: one that has been read; what has the very values of it is left."""
         return self._read_struct(value, found, "", old)
 
     def _read_struct(self, value: Any, found: Findings, struct: str, old: Mapping[str, Any]) -> Any:
@@ -122,7 +122,11 @@ class GoType:
             if (kind == "string" and item.__class__ is str) or kind == "any":
                 continue
             trail.append(name)
-            kept = known.read(item, found, name_here)
+            before = old.get(name) if old and kind == "struct" else None
+            if isinstance(before, dict):
+                kept = known._read_struct(item, found, name_here, before)
+            else:
+                kept = known.read(item, found, name_here)
             trail.pop()
             if kept is not item:
                 value[name] = kept

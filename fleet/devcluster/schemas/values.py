@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+UNKNOWN: Final[Any] = object()
+"""Of an old value that does not correlate with the new one."""
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _JSON_MOST, _EPSILON = float(2**53 - 1), 1e-9
