@@ -24,15 +24,14 @@ _NAME_FAULTS = {"label": label_faults, "subdomain": subdomain_faults}
 
 def normalised(metadata: Mapping[str, Any] | None) -> Object:
     """Metadata of which every field has the right type, with the fields that are kept: empty ones are left out, as the
-    real server does, and a null in a list is an empty object. What is below may be shared.
+    real server does. What is below it may be shared.
     """
     given = metadata or {}
     kept = {name: given[name] for name in _KEPT if name in given and (given[name] or given[name] == 0)}
     if "ownerReferences" in kept:
-        kept["ownerReferences"] = [_owner(each or {}) for each in kept["ownerReferences"]]
-    entries = given.get("managedFields")
-    if entries is not None:
-        kept["managedFields"] = [each or {} for each in entries] if None in entries else entries
+        kept["ownerReferences"] = [_owner(each) for each in kept["ownerReferences"]]
+    if given.get("managedFields") is not None:
+        kept["managedFields"] = given["managedFields"]
     return kept
 
 

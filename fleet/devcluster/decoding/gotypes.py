@@ -1,7 +1,8 @@
 """The Go type of a built-in kind, as far as its OpenAPI schema tells: what the server's decoder accepts. Pure.
 
 The decoder of the real server fills a Go struct. A value of the wrong type fails with the name of the struct field; an
-unknown field, a repeated one and a null are dropped. `GoType.read` does the same to a decoded body, in place.
+unknown field, a repeated one and a null are dropped, and a null in a list or a map is the zero value. `GoType.read`
+does the same to a decoded body, in place.
 """
 
 from __future__ import annotations
@@ -17,6 +18,16 @@ from fleet.devcluster.decoding.pairs import Pairs
 Schemas = Mapping[str, Mapping[str, Any]]
 
 _PREFIX = "#/components/schemas/"
+_ZEROS = {
+    "string": "",
+    "bytes": "",
+    "bool": False,
+    "float64": 0,
+    "int32": 0,
+    "int64": 0,
+    "intorstring": 0,
+    "quantity": "0",
+}
 _NOTHING: Mapping[str, Any] = {}
 _UNSIGNED = "io.k8s.apimachinery."
 _TEXTS = {"Time": "time", "MicroTime": "microtime", "Quantity": "quantity", "IntOrString": "intorstring"}
@@ -78,6 +89,10 @@ class GoType:
         if self._fields is None:
             self._fields = self._make()
         return self._fields
+
+    def zero(self) -> Any:
+        """What null becomes in a list or a map of such values."""
+        return {} if self.kind == "struct" else _ZEROS.get(self.kind)
 
     def read(self, value: Any, found: Findings, struct: str = "") -> Any:
         """The value as the decoder leaves it, changed in place. struct: the one whose field this is.
@@ -172,8 +187,7 @@ class GoType:
             if plain and item.__class__ is str:
                 continue
             if item is None:
-                if plain:
-                    value[name] = ""
+                value[name] = inner.zero()
                 continue
             found.trail.append((name,))
             value[name] = inner.read(item, found, struct)
@@ -192,8 +206,7 @@ class GoType:
             if plain and item.__class__ is str:
                 continue
             if item is None:
-                if plain:
-                    value[index] = ""
+                value[index] = inner.zero()
                 continue
             found.trail.append(index)
             value[index] = inner.read(item, found, struct)
