@@ -18,8 +18,9 @@ from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.naming import accepted_names
 from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, Registry, ResourceType
 from fleet.devcluster.storage import Storage
+from fleet.devcluster.storing import Outcome
 from fleet.devcluster.tables import Table
-from fleet.devcluster.writes import Outcome, Writer
+from fleet.devcluster.writes import Writer
 from shards.objects import Object
 
 _TERMINATING = "Terminating"

@@ -7,7 +7,7 @@ from fleet.devcluster.requests import Request, Target, name_in, verb_of
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.storage import Stored
-from fleet.devcluster.writes import Outcome
+from fleet.devcluster.storing import Outcome
 
 
 class RequestLog:

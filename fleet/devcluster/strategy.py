@@ -5,20 +5,18 @@ Bodies are changed in place; a refused one raises StatusError. Time and randomne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from fleet.devcluster import builtins, statuses
-from fleet.devcluster.builtins.podwarnings import TEMPLATES, pod_warnings
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.crdrules import definition_causes
-from fleet.devcluster.crds import complete_definition, definition_warnings, first_status, store_version
+from fleet.devcluster.crds import complete_definition, first_status, store_version
 from fleet.devcluster.decoding import bodies
 from fleet.devcluster.decoding.identity import identified
 from fleet.devcluster.fields.resetfields import reset_fields
-from fleet.devcluster.metadata import common_causes, finalizer_warnings, name_causes, normalised, update_causes
+from fleet.devcluster.metadata import common_causes, name_causes, normalised, update_causes
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.scale import scale_causes
 from shards.objects import Object
@@ -151,18 +149,6 @@ def prepare_update(
             refusal.warnings = tuple(kind.schema.forgiven(body, old))
         raise refusal
     return body
-
-
-def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterator[str]:
-    """What the server says of an object that it has accepted. old: what an update replaced."""
-    if kind.custom:
-        yield from finalizer_warnings(body["metadata"], (old or {}).get("metadata"))
-        if kind.schema is not None:
-            yield from kind.schema.forgiven(body, old)
-    elif kind.defines:
-        yield from definition_warnings(body, old)
-    elif kind.resource.plural in TEMPLATES:
-        yield from pod_warnings(kind.resource.plural, body, old)
 
 
 def _status_metadata(kind: ResourceType, metadata: Object, old: Object) -> Object:

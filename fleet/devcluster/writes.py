@@ -10,22 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
-from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
+from fleet.devcluster.deletion import ends_already, mark_deleted, settle_finalizers
 from fleet.devcluster.fields.applying import Conflicts
 from fleet.devcluster.fields.gaps import gaps_of, reopen
-from fleet.devcluster.fields.ledger import Entries, LedgerError
+from fleet.devcluster.fields.ledger import LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
-from fleet.devcluster.fields.tracking import Tracking, Types, set_entries, unchanged
+from fleet.devcluster.fields.tracking import Tracking, Types
 from fleet.devcluster.preconditions import (
     check_name,
     check_namespace_serves,
     check_preconditions,
-    check_version,
     not_corrupt,
     require_name,
     uid_conflict,
@@ -33,25 +30,15 @@ from fleet.devcluster.preconditions import (
 )
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.stamps import Stamps
-from fleet.devcluster.storage import Storage, Stored, Table, encode, object_key
+from fleet.devcluster.storage import Storage, Stored, Table, object_key
+from fleet.devcluster.storing import Outcome, Storing
 from fleet.devcluster.strategy import (
     check_namespace,
     checked_body,
     complete_body,
     patched_body,
-    prepare_create,
-    prepare_update,
-    warnings_of,
 )
 from shards.objects import Object
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """stored: the object after the write; the last state of a removed one. created: a PUT that created."""
-
-    stored: Stored
-    created: bool = False
-    removed: bool = False
 
 
 @dataclass(slots=True)
@@ -68,9 +55,11 @@ class Writer:
     wall_seconds: Callable[[], float]
     types: Types = lambda resource: None
     _stamps: Stamps = field(init=False)
+    _storing: Storing = field(init=False)
 
     def __post_init__(self) -> None:
         self._stamps = Stamps(self.rng, self.wall_seconds)
+        self._storing = Storing(self.storage, self._stamps)
 
     def create(
         self,
@@ -88,7 +77,7 @@ class Writer:
         check_namespace_serves(self.namespaces, kind, namespace, body["metadata"].get("name", ""))
         complete_body(kind, body, creating=True)
         entries = self._tracking(kind, manager).entries(None, body)
-        return self._insert(kind, table, body, entries, dry_run)
+        return self._storing.insert(kind, table, body, entries, dry_run=dry_run)
 
     def update(
         self,
@@ -188,10 +177,10 @@ class Writer:
             metadata.pop("resourceVersion", None)
             check_namespace_serves(self.namespaces, kind, namespace, name)
             complete_body(kind, body, creating=True)
-            return self._insert(kind, table, body, entries, dry_run)
+            return self._storing.insert(kind, table, body, entries, dry_run=dry_run)
         complete_body(kind, body, creating=False)
         reopen(body, gaps)
-        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
+        return self._storing.replace(kind, table, stored, old, body, entries, subresource, dry_run=dry_run)
 
     def delete(
         self,
@@ -218,7 +207,7 @@ class Writer:
         metadata = body["metadata"]
         if kind.defines and "deletionTimestamp" not in metadata:
             mark_definition_deleted(body, self._stamps.time())
-            return Outcome(self._put(table, body, dry_run))
+            return Outcome(self._storing.put(table, body, dry_run=dry_run))
         if ends_already(kind, metadata, options):
             return Outcome(stored)
         holding, grace = settle_finalizers(kind, body, options)
@@ -226,7 +215,7 @@ class Writer:
             mark_deleted(kind, body, grace, self._stamps.time(grace))
             if holding and body == stored.decode():
                 return Outcome(stored)
-            stored = self._put(table, body, dry_run)
+            stored = self._storing.put(table, body, dry_run=dry_run)
         if holding:
             return Outcome(stored)
         return Outcome(stored if dry_run else self.storage.delete(table, stored.key).last, removed=True)
@@ -239,30 +228,6 @@ class Writer:
         time = "" if manager.subresource == "scale" else self._stamps.time()
         complete = Manager(manager.name, manager.operation, manager.subresource, version, time)
         return Tracking(kind, complete, self.types)
-
-    def _insert(
-        self, kind: ResourceType, table: Table, body: Object, entries: Entries | None, dry_run: bool
-    ) -> Outcome:
-        metadata = body["metadata"]
-        if metadata.get("generateName") and not metadata.get("name"):
-            metadata["name"] = self._stamps.name(metadata["generateName"])
-        if metadata.pop("resourceVersion", ""):
-            raise statuses.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        asked = kind
-        reshaping = kind.reshaping
-        if reshaping is not None:
-            kind, body = table.kind, reshaping.store(body)
-            metadata = body["metadata"]
-        prepare_create(kind, body, uid=self._stamps.uid(), timestamp=self._stamps.time(), asked=asked)
-        name = metadata["name"]
-        there = table.objects.get(object_key(metadata.get("namespace", ""), name))
-        if there is not None:
-            refusal = statuses.already_exists(asked, name, dying=bool(there.meta.deletion_timestamp))
-            refusal.warnings = tuple(warnings_of(kind, body, None))  # the object was valid, and remarked on
-            raise refusal
-        if entries:
-            metadata["managedFields"] = entries
-        return Outcome(self._put(table, body, dry_run), created=True)
 
     def _change(
         self,
@@ -279,45 +244,4 @@ class Writer:
         if subresource and not manager.subresource:
             manager = Manager(manager.name, manager.operation, subresource)
         entries = self._tracking(kind, manager).entries(old, body)
-        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
-
-    def _replace(
-        self,
-        kind: ResourceType,
-        table: Table,
-        stored: Stored,
-        old: Object,
-        body: Object,
-        entries: Entries | None,
-        subresource: str,
-        dry_run: bool,
-    ) -> Outcome:
-        check_version(kind, stored, body["metadata"].get("resourceVersion", ""))
-        asked = kind
-        reshaping = kind.reshaping
-        if reshaping is not None:
-            body, old, kind = reshaping.store(body), stored.decode(), table.kind
-        new = prepare_update(kind, body, old, subresource, asked=asked)
-        metadata = new["metadata"]
-        metadata["resourceVersion"] = str(stored.version)
-        new["kind"], new["apiVersion"] = kind.kind, kind.api_version
-        set_entries(metadata, entries)
-        if metadata.get("deletionTimestamp") and not metadata.get("finalizers") and may_vanish(kind, new, old):
-            last = encode(kind, new, stored.version)
-            if not dry_run:
-                self.storage.delete(table, stored.key)
-            return Outcome(last, removed=not dry_run)
-        if unchanged(old, new):
-            return Outcome(stored)
-        return Outcome(self._put(table, new, dry_run))
-
-    def _put(self, table: Table, body: Object, dry_run: bool) -> Stored:
-        if table.kind.schema is not None and body.get("apiVersion") != table.kind.api_version:
-            table.kind.schema.complete(body)
-        if dry_run:
-            version = int(body["metadata"].get("resourceVersion") or 0)
-            return encode(table.kind, body, version)
-        stored = self.storage.put(table, body).new
-        if stored is None:
-            raise AssertionError("a put stores an object")
-        return stored
+        return self._storing.replace(kind, table, stored, old, body, entries, subresource, dry_run=dry_run)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fleet.devcluster.answers import Answer
-from fleet.devcluster.builtins.podwarnings import TEMPLATES
 from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.deleteoptions import delete_options
 from fleet.devcluster.fields.wanted import read_wanted
 from fleet.devcluster.listoptions import filter_of
 from fleet.devcluster.lists import encoded_list
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
+from fleet.devcluster.remarks import remarks_on
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Storage, Table
-from fleet.devcluster.strategy import read_body, warnings_of
+from fleet.devcluster.storing import Outcome
+from fleet.devcluster.strategy import read_body
 from fleet.devcluster.writeoptions import manager_of
-from fleet.devcluster.writes import Outcome, Writer
+from fleet.devcluster.writes import Writer
 from shards.objects import Object
 
 
@@ -135,25 +136,11 @@ class Writing:
         self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome, kind: ResourceType
     ) -> Answer:
         status = 201 if outcome.created else 200
-        remarked = kind.defines or kind.resource.plural in TEMPLATES
-        ruled = kind.schema is not None and kind.schema.has_rules
-        if remarked or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
-            old = _replaced(table, outcome, dry_run=request.dry_run)
-            request.warnings += warnings_of(kind, outcome.stored.decode(), old)
+        request.warnings += remarks_on(kind, outcome.stored, outcome.replaced)
         if not request.dry_run:
             self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
             self._definitions.follow(table.kind, outcome)
         return Answer(status, _shown(kind, table, outcome))
-
-
-def _replaced(table: Table, outcome: Outcome, *, dry_run: bool) -> Object | None:
-    """What a write replaced; the object itself where it changed nothing."""
-    if outcome.created:
-        return None
-    last = table.history[-1] if table.history and not dry_run else None
-    committed = last is not None and (outcome.removed or last.new is outcome.stored)
-    old = last.old if last is not None and committed else table.objects.get(outcome.stored.key)
-    return None if old is None else old.decode()
 
 
 def _shown(kind: ResourceType, table: Table, outcome: Outcome) -> bytes:

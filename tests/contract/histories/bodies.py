@@ -201,27 +201,25 @@ async def metadata_that_is_wrong(stage: Stage) -> None:
 async def nulls_in_lists_and_maps(stage: Stage) -> None:
     """Null is the zero value of its type there: an empty object, an empty text, 0."""
     path = stage.path(CONFIG_MAPS)
-    for index, metadata in enumerate(
-        (
-            {"ownerReferences": [None]},
-            {"finalizers": [None]},
-            {"labels": {"a": None}},
-            {"managedFields": [None]},
-            {"managedFields": [None, None]},
-        )
-    ):
+    parts: tuple[Document, ...] = (
+        {"ownerReferences": [None]},
+        {"finalizers": [None]},
+        {"labels": {"a": None}},
+        {"managedFields": [None]},
+        {"managedFields": [None, None]},
+    )
+    for index, metadata in enumerate(parts):
         await stage.ask("POST", path, _config_map(metadata={"name": f"a-{index}", **metadata}))
     await stage.ask("PATCH", f"{path}/a-2", {"metadata": {"managedFields": [None]}}, content_type=MERGE)
-    spec: Document
-    for index, spec in enumerate(
-        (
-            {"containers": [None]},
-            {"containers": [{"name": "c", "image": "i", "args": [None]}]},
-            {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": None}}}]},
-            {"containers": [{"name": "c", "image": "i"}], "securityContext": {"supplementalGroups": [None, 1]}},
-            {"containers": [{"name": "c", "image": "i"}], "imagePullSecrets": [None]},
-        )
-    ):
+    container = {"name": "c", "image": "i"}
+    specs: tuple[Document, ...] = (
+        {"containers": [None]},
+        {"containers": [{**container, "args": [None]}]},
+        {"containers": [{**container, "resources": {"limits": {"cpu": None}}}]},
+        {"containers": [container], "securityContext": {"supplementalGroups": [None, 1]}},
+        {"containers": [container], "imagePullSecrets": [None]},
+    )
+    for index, spec in enumerate(specs):
         template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
         body = {
             "kind": "Deployment",
