@@ -149,7 +149,8 @@ class ApiServer:
         target = Target.parse(request.path)
         try:
             self.guard.admit(request, target)
-            await self._reading.reach(request)
+            if request.method == "GET":
+                await self._reading.reach(request)
             answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
             self._log.failed(request, error)

@@ -61,13 +61,13 @@ def created(new: Mapping[str, Any], node: Structure, unowned: FieldSet, *, exist
     zeros = node.zeros if existed else _NO_ZEROS
     for name in sorted(new):
         value, element = new[name], "f:" + name
-        skipped = unowned.get(element)
+        skipped = unowned.get(element) if unowned else None
         if skipped is not None and not skipped:
             continue
-        zero = zeros.get(name, ABSENT)
-        if zero is ABSENT and value.__class__ is str:
+        if value.__class__ is str and name not in zeros:
             found[element] = MEMBER
             continue
+        zero = zeros.get(name, ABSENT)
         field = node.field(name) or ANYTHING
         if value is None and existed and not field.schema.get("nullable"):
             # A list or a time that Go shows as null when it is not set.
