@@ -88,6 +88,12 @@ def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | Non
         )
 
 
+def untouched(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether an update leaves the metadata as it is. What `new` says of managedFields does not count if missing."""
+    sizes = [len(each) - ("managedFields" in each) for each in (new, old)]
+    return sizes[0] == sizes[1] and new.items() <= old.items()
+
+
 def update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
     """What an update may not change."""
     if old.get("deletionTimestamp"):

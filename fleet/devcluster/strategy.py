@@ -16,7 +16,7 @@ from fleet.devcluster.crds import complete_definition, first_status, store_versi
 from fleet.devcluster.decoding import bodies
 from fleet.devcluster.decoding.identity import identified
 from fleet.devcluster.fields.resetfields import reset_fields
-from fleet.devcluster.metadata import common_causes, name_causes, normalised, update_causes
+from fleet.devcluster.metadata import common_causes, name_causes, normalised, untouched, update_causes
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.scale import scale_causes
 from shards.objects import Object
@@ -139,9 +139,11 @@ def prepare_update(
             builtins.prepare_update(kind, body, old)
         if kind.defines:
             store_version(body)
+    found: list[Cause] = []
+    if not untouched(metadata, old_metadata):
+        found += [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
     if subresource != "status" and _generation_moves(kind, body, old):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
-    found = [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
     found += _content_causes(asked or kind, body, old, subresource)
     if found:
         refusal = statuses.invalid(kind, metadata.get("name", ""), found)

@@ -61,8 +61,9 @@ class Writing:
 
     def patch(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
         kind = kind or table.kind
-        check_type(kind, request.content_type)
-        if request.content_type == APPLY_PATCH:
+        content_type = request.content_type
+        check_type(kind, content_type)
+        if content_type == APPLY_PATCH:
             return self._apply(request, target, table, kind)
         manager = manager_of(request, target.subresource)
         patch = patch_of(kind, request)

@@ -68,7 +68,8 @@ def owners_after(
         return ledger
     found = compare(old or {}, new, structure).without(ignored)
     me = Holder.of(manager)
-    result = disowned(ledger, {manager.api_version: found}, old or {}, new, versions, but=me)
+    alone = len(ledger) == 1 and me in ledger
+    result = ledger if alone else disowned(ledger, {manager.api_version: found}, old or {}, new, versions, but=me)
     previous = result.get(me)
     fields: FieldSet = {} if previous is None else previous.fields
     if found.removed:
