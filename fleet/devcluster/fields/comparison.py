@@ -6,6 +6,7 @@ Semantics: typed/compare.go of structured-merge-diff. Unlike there, equal parts 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -41,6 +42,8 @@ class Comparison(msgspec.Struct):
         )
 
 
+_FEW: Final = 32
+"""Keys of a map whose elements are remembered."""
 _NO_ZEROS: Final[Mapping[str, Any]] = {}
 
 
@@ -49,7 +52,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], node: Structure) -> 
     found = Comparison()
     if node.read is not None:
         old, new = node.read(old) if old else old, node.read(new)
-    _fields(old, new, node, found)
+    _both(old, new, node, found)
     return found
 
 
@@ -79,10 +82,19 @@ def created(new: Mapping[str, Any], node: Structure, unowned: FieldSet, *, exist
     return found
 
 
+@lru_cache(maxsize=1024)
+def _keys(names: tuple[str, ...]) -> FieldSet:
+    """Of a new map of scalars. Objects of one kind often have the same labels and keys."""
+    return {SELF: MEMBER, **{"f:" + name: MEMBER for name in sorted(names)}}
+
+
 def _place(found: FieldSet, element: str, value: Any, zero: Any, node: Structure) -> None:
     """Adds a value and what is below it, unless it is what Go shows anyway."""
     if isinstance(value, dict):
         if value and not node.atomic:
+            if zero is ABSENT and node.of_scalars and len(value) <= _FEW:
+                found[element] = _keys(tuple(value))
+                return
             below = created(value, node, MEMBER, existed=zero is not ABSENT)
             if zero is ABSENT:
                 found[element] = {SELF: MEMBER, **below} if below else MEMBER
@@ -99,34 +111,40 @@ def _place(found: FieldSet, element: str, value: Any, zero: Any, node: Structure
         found[element] = MEMBER
 
 
-def _fields(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, node: Structure, into: Comparison) -> None:
-    """Of two objects, one of which may not exist: None. Where it does exist, Go shows some fields that are not set."""
-    if new is not None:
-        zeros = node.zeros if old is not None else _NO_ZEROS
-        had = old if old is not None else _NO_ZEROS
-        for name, value in new.items():
-            before = had.get(name, ABSENT)
-            if before is ABSENT:
-                before = zeros.get(name, ABSENT)
-            if before is value or (before == value and before.__class__ is value.__class__):
-                continue
-            if value.__class__ is str and (before is ABSENT or before.__class__ is str):
-                changed = into.added if before is ABSENT else into.modified
-                changed["f:" + name] = MEMBER
-            else:
-                _value("f:" + name, before, value, node.field(name) or ANYTHING, into)
-    if old is None:
+def _both(old: Mapping[str, Any], new: Mapping[str, Any], node: Structure, into: Comparison) -> None:
+    """Of two objects that exist: Go shows some fields that are not set."""
+    zeros, gone = node.zeros, len(old)
+    for name, value in new.items():
+        before = old.get(name, ABSENT)
+        if before is ABSENT:
+            before = zeros.get(name, ABSENT)
+        else:
+            gone -= 1
+        if before is value or (before == value and before.__class__ is value.__class__):
+            continue
+        if value.__class__ is str and (before is ABSENT or before.__class__ is str):
+            changed = into.added if before is ABSENT else into.modified
+            changed["f:" + name] = MEMBER
+        else:
+            _value("f:" + name, before, value, node.field(name) or ANYTHING, into)
+    if not gone:
         return
-    if new is None:
-        for name, value in old.items():
-            _value("f:" + name, value, ABSENT, node.field(name) or ANYTHING, into)
-    elif len(old) != len(new) or old.keys() != new.keys():
-        zeros = node.zeros
-        for name, value in old.items():
-            if name not in new:
-                after = zeros.get(name, ABSENT)
-                if after is ABSENT or after != value:
-                    _value("f:" + name, value, after, node.field(name) or ANYTHING, into)
+    for name, value in old.items():
+        if name not in new:
+            after = zeros.get(name, ABSENT)
+            if after is ABSENT or after != value:
+                _value("f:" + name, value, after, node.field(name) or ANYTHING, into)
+
+
+def _fields(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, node: Structure, into: Comparison) -> None:
+    """Of two objects, one of which may not exist: None."""
+    if old is not None and new is not None:
+        _both(old, new, node, into)
+        return
+    for name, value in (new or {}).items():
+        _value("f:" + name, ABSENT, value, node.field(name) or ANYTHING, into)
+    for name, value in (old or {}).items():
+        _value("f:" + name, value, ABSENT, node.field(name) or ANYTHING, into)
 
 
 def _kind(value: Any, node: Structure) -> str:
@@ -140,6 +158,11 @@ def _kind(value: Any, node: Structure) -> str:
 
 def _value(element: str, old: Any, new: Any, node: Structure, into: Comparison) -> None:
     """Of two values that differ; at most one of them is absent."""
+    if old.__class__ is dict and new.__class__ is dict and not node.atomic:
+        inner = Comparison()
+        _both(old, new, node, inner)
+        _nest(element, old, new, inner, into)
+        return
     before, after = _kind(old, node), _kind(new, node)
     kind = after or before
     if before and after and before != after:
