@@ -16,7 +16,7 @@ from fleet.devcluster.resources import NAMESPACES, Registry
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage import Commit, Storage, Stored, object_key
 from fleet.devcluster.writes import Writer
-from shards.objects import Meta, OwnerReference
+from shards.objects import OwnerReference
 
 __all__ = ("Garbage",)
 
@@ -95,7 +95,7 @@ class Garbage:
     def _follow(self, commit: Commit) -> None:
         old, new = commit.old, commit.new
         stored = new or old
-        if stored is None or (old is not None and new is not None and not _concerns(old.meta, new.meta)):
+        if stored is None:
             return
         where = (commit.kind.resource, stored.key)
         if old is not None and old.meta.owner_references:
@@ -151,8 +151,3 @@ class Garbage:
         found = self._storage.table(NAMESPACES).objects.get(namespace) if namespace else None
         if found is not None and found.meta.deletion_timestamp:
             self._suspects.add((NAMESPACES.resource, namespace))
-
-
-def _concerns(old: Meta, new: Meta) -> bool:
-    """Whether an update can make garbage of anything."""
-    return bool(old.owner_references or new.owner_references or new.deletion_timestamp)

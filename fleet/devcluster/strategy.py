@@ -19,6 +19,7 @@ from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.metadata import common_causes, name_causes, normalised, untouched, update_causes
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.scale import scale_causes
+from fleet.devcluster.schemas.values import same
 from shards.objects import Object
 
 _GENERATION_IGNORES = ("kind", "apiVersion", "metadata", "status")
@@ -211,5 +212,5 @@ def _generation_moves(kind: ResourceType, body: Object, old: Object) -> bool:
     if kind.custom:
         ignored = _GENERATION_IGNORES if kind.status else _GENERATION_IGNORES[:3]
         names = {*body, *old} - set(ignored)
-        return any(body.get(name) != old.get(name) for name in names)
+        return any(not same(body.get(name), old.get(name)) for name in names)
     return builtins.generation_moves(kind, body, old)

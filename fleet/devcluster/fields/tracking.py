@@ -15,6 +15,7 @@ from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.fields.sets import FieldSet
 from fleet.devcluster.fields.updating import claimed, owners_after
 from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.schemas.values import same
 from fleet.devcluster.structure import Structure
 from shards.objects import Object, Resource
 
@@ -103,8 +104,8 @@ def unchanged(old: Object, new: Object) -> bool:
     """Whether a write would change nothing but times of entries: such a write is none."""
     entries, kept = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if entries is kept or entries == kept:
-        return new == old
-    alike = {**new, "metadata": {**new["metadata"], "managedFields": kept}} == old
+        return same(new, old)
+    alike = same({**new, "metadata": {**new["metadata"], "managedFields": kept}}, old)
     return alike and _equal_but_times(entries, kept)
 
 

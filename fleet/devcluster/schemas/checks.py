@@ -15,7 +15,7 @@ from fleet.devcluster.schemas.failures import Failure
 from fleet.devcluster.schemas.formats import FORMATS, supported
 from fleet.devcluster.schemas.numbers import number_failures
 from fleet.devcluster.schemas.patterns import compiled
-from fleet.devcluster.schemas.values import INT64_MAX, INT64_MIN, UNKNOWN, is_json_integer, shown, type_name
+from fleet.devcluster.schemas.values import INT64_MAX, INT64_MIN, UNKNOWN, is_json_integer, same, shown, type_name
 
 
 class Check:
@@ -77,11 +77,11 @@ class Check:
 
     def walk(self, value: Any, path: str, into: list[Failure], old: Any = UNKNOWN) -> int:
         """Adds the failures, and answers the number of matches, where they count."""
-        if old is not UNKNOWN and not self._counts and old == value:
+        if old is not UNKNOWN and not self._counts and same(old, value):
             return 0
         found: list[Failure] = []
         matches = self._check_null(path, found) if value is None else self._check(value, path, found, old)
-        if found and (old is UNKNOWN or old != value):
+        if found and (old is UNKNOWN or not same(old, value)):
             fail.add(into, found)
         return matches
 

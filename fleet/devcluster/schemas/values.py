@@ -31,6 +31,15 @@ def type_name(value: Any) -> str:
     return "number" if found == "integer" and not INT64_MIN <= value <= INT64_MAX else found
 
 
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are the same JSON. For Python, 1 is true and 1.0."""
+    if left is right:
+        return True
+    return bool(left == right) and (
+        msgspec.json.encode(left, order="deterministic") == msgspec.json.encode(right, order="deterministic")
+    )
+
+
 def is_json_integer(value: float) -> bool:
     """Whether a float counts as a whole number: within the range that floats hold exactly, and as good as whole."""
     if not abs(value) <= _JSON_MOST:

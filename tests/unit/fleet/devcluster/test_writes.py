@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from fleet.devcluster.patches import APPLY_PATCH
-from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, DEFINITIONS, WEBSITES, Cluster, config_map, definition
+from tests.unit.fleet.devcluster.cluster import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    WEBSITES,
+    Cluster,
+    config_map,
+    definition,
+    website,
+)
 
 
 @pytest.fixture
@@ -74,3 +82,14 @@ async def test_a_dry_apply_stores_nothing(cluster: Cluster) -> None:
 async def test_an_apply_needs_a_manager(cluster: Cluster) -> None:
     status, refused = await apply(cluster, "", config_map("a"))
     assert (status, refused["details"]["causes"][0]["field"]) == (422, "fieldManager")
+
+
+async def test_true_instead_of_one_is_a_change(cluster: Cluster) -> None:
+    cluster.server.seed(DEFINITIONS, definition())
+    path = WEBSITES.path("default")
+    await cluster.ask("POST", path, website("a", free={"x": 1}))
+    headers = {"content-type": "application/merge-patch+json"}
+    answer = await cluster.server.handle("PATCH", f"{path}/a", (), b'{"spec":{"free":{"x":true}}}', headers)
+    changed = msgspec.json.decode(answer.body)
+    assert changed["spec"]["free"]["x"] is True
+    assert changed["metadata"]["generation"] == 2
