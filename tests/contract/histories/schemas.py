@@ -185,6 +185,17 @@ async def faults_that_stay(stage: Stage) -> None:
     await kind.remove()
 
 
+async def true_is_not_one(stage: Stage) -> None:
+    """Nor is 1 the same as 1.0 where anything may stand."""
+    kind = Defined(stage, "switches", "Switch")
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    await kind.create(version(spec_schema({"size": {"type": "integer"}, "free": free})))
+    await stage.ask("POST", kind.path(), kind.body("one", spec={"size": 1, "free": {"x": 1, "y": 0}}))
+    for spec in ({"size": True}, {"size": 1}, {"free": {"x": True}}, {"free": {"y": False}}, {"free": {"x": 1}}, {"free": {"x": 1.0}}):
+        await stage.ask("PATCH", kind.path("one"), {"spec": spec}, content_type=MERGE)
+    await kind.remove()
+
+
 async def embedded_objects(stage: Stage) -> None:
     kind = Defined(stage, "shells", "Shell")
     whole = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
@@ -208,5 +219,6 @@ HISTORIES = (
     formats_of_strings,
     schemas_of_schemas,
     faults_that_stay,
+    true_is_not_one,
     embedded_objects,
 )
