@@ -13,6 +13,7 @@ import msgspec
 
 from fleet.devcluster.fields.elements import ElementError, item_element
 from fleet.devcluster.fields.sets import MEMBER, SELF, FieldSet, difference, ordered, union
+from fleet.devcluster.schemas.values import same
 from fleet.devcluster.structure import ANYTHING, Structure
 
 ABSENT: Final = object()
@@ -120,7 +121,7 @@ def _both(old: Mapping[str, Any], new: Mapping[str, Any], node: Structure, into:
             before = zeros.get(name, ABSENT)
         else:
             gone -= 1
-        if before is value or (before == value and before.__class__ is value.__class__):
+        if before is value or (before == value and _alike(before, value, node)):
             continue
         if value.__class__ is str and (before is ABSENT or before.__class__ is str):
             changed = into.added if before is ABSENT else into.modified
@@ -145,6 +146,16 @@ def _fields(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, node: 
         _value("f:" + name, ABSENT, value, node.field(name) or ANYTHING, into)
     for name, value in (old or {}).items():
         _value("f:" + name, value, ABSENT, node.field(name) or ANYTHING, into)
+
+
+def _alike(old: Any, new: Any, node: Structure) -> bool:
+    """Whether equal values are the same JSON, 1 not being true. node: of the values or what they are in.
+
+    The content of a list or an object of a built-in type is of the declared types.
+    """
+    if old.__class__ is not new.__class__:
+        return False
+    return bool(node.schemas) or not isinstance(old, dict | list) or same(old, new)
 
 
 def _kind(value: Any, node: Structure) -> str:
@@ -179,7 +190,7 @@ def _value(element: str, old: Any, new: Any, node: Structure, into: Comparison) 
         into.added[element] = MEMBER
     elif new is ABSENT:
         into.removed[element] = MEMBER
-    elif old != new or type(old) is not type(new):
+    elif old != new or not _alike(old, new, node):
         into.modified[element] = MEMBER
 
 
@@ -211,7 +222,7 @@ def _items(old: list[Any], new: list[Any], node: Structure, into: Comparison) ->
         was, now = before.get(element, []), after.get(element, [])
         if len(was) < 2 and len(now) < 2:
             first, second = was[0] if was else ABSENT, now[0] if now else ABSENT
-            if first is ABSENT or second is ABSENT or first != second:
+            if first is ABSENT or second is ABSENT or first != second or not _alike(first, second, node):
                 _value(element, first, second, node.items, into)
             continue
         if len(was) > 1 and len(now) > 1:

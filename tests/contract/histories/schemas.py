@@ -193,6 +193,10 @@ async def true_is_not_one(stage: Stage) -> None:
     await stage.ask("POST", kind.path(), kind.body("one", spec={"size": 1, "free": {"x": 1, "y": 0}}))
     for spec in ({"size": True}, {"size": 1}, {"free": {"x": True}}, {"free": {"y": False}}, {"free": {"x": 1}}, {"free": {"x": 1.0}}):
         await stage.ask("PATCH", kind.path("one"), {"spec": spec}, content_type=MERGE)
+    for manager, value in (("a", True), ("b", 1)):
+        body = {"spec": {"free": {"x": value}}, "metadata": {"labels": {"by": manager}}}
+        query = {"fieldManager": manager}
+        await stage.ask("PATCH", kind.path("one"), body, query=query, content_type=MERGE)
     await kind.remove()
 
 
