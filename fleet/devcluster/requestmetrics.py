@@ -125,7 +125,7 @@ def _key(request: Request, target: Target | None) -> Key:
     scope = "resource" if target.name or verb == "POST" else "namespace" if target.namespace else "cluster"
     if verb in _READS and not target.name:
         verb = "WATCH" if request.flag("watch") else "LIST"
-    elif verb == "PATCH" and request.content_type.startswith(_APPLY):
+    elif verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY):
         verb = "APPLY"
     resource, dry_run = target.resource, bool(request.query) and request.has("dryRun")
     return resource.group, resource.version, resource.plural, target.subresource, verb, scope, dry_run

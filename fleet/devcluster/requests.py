@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -28,7 +26,7 @@ _INTEGER_LIMIT = 1 << 63
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     """What a path names. name "": the collection. namespace "": all of them, or a cluster-scoped resource."""
 
     resource: Resource
@@ -39,7 +37,19 @@ class Target(NamedTuple):
     @staticmethod
     def parse(path: str) -> Target | None:
         """None where the path is none of an object or a collection."""
+        head, _, name = path.rpartition("/")
+        collection = _collection(head) if name else None
+        if collection is not None:
+            return Target(collection.resource, collection.namespace, name)
         return _target(path)
+
+
+@lru_cache(maxsize=4096)
+def _collection(path: str) -> Target | None:
+    """Of a collection in a namespace, below which there are names; None for any other path."""
+    found = None if path.endswith("/") else _target(path)
+    named = found is None or not found.namespace or found.name or found.subresource
+    return None if named else found
 
 
 @lru_cache(maxsize=4096)
@@ -87,8 +97,7 @@ def _has_bad_escape(text: str) -> bool:
     return any(len(rest) < 2 or not set(rest[:2]) <= _HEXADECIMAL for rest in text.split("%")[1:])
 
 
-@dataclass(slots=True, eq=False)
-class Request:
+class Request(msgspec.Struct, eq=False):
     """headers: names in lower case. user: who asks. warnings: sentences for the client, one Warning header each.
 
     reached: the version that a consistent read must show at least; set by Reading.reach, 0 where it does not matter.
@@ -98,9 +107,9 @@ class Request:
     path: str
     query: Query = ()
     body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     user: Identity = ADMIN
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
     reached: int = 0
 
     @property
@@ -109,7 +118,7 @@ class Request:
 
     @property
     def content_type(self) -> str:
-        return self.headers.get("content-type", "").partition(";")[0].strip()
+        return _media_type(self.headers.get("content-type", ""))
 
     @property
     def accept(self) -> str:
@@ -119,11 +128,14 @@ class Request:
     @property
     def field_manager(self) -> str:
         """Who a write is attributed to: the parameter, else the User-Agent up to its first slash."""
-        return self.option("fieldManager") or _manager_of(self.user_agent)
+        given = self.option("fieldManager") if self.query else ""
+        return given or _manager_of(self.headers.get("user-agent", ""))
 
     @property
     def field_validation(self) -> str:
         """What becomes of unknown and duplicate fields: Strict, Warn or Ignore. Raises StatusError 422 for others."""
+        if not self.query:
+            return "Warn"
         value = self.option("fieldValidation")
         if value not in ("", "Strict", "Warn", "Ignore"):
             message = f'Unsupported value: "{value}": supported values: "", "Ignore", "Strict", "Warn"'
@@ -168,6 +180,8 @@ class Request:
     @property
     def dry_run(self) -> bool:
         """Raises StatusError 422 for anything but All."""
+        if not self.query:
+            return False
         value = self.option("dryRun")
         if value not in ("", "All"):
             message = f'Unsupported value: ["{value}"]: supported values: "All"'
@@ -178,6 +192,12 @@ class Request:
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
         return kinds.get(self.method, "ListOptions")
+
+
+@lru_cache(maxsize=4096)
+def _media_type(content_type: str) -> str:
+    """Without its parameters."""
+    return content_type.partition(";")[0].strip()
 
 
 @lru_cache(maxsize=4096)

@@ -122,7 +122,8 @@ class ApiServer:
         target = Target.parse(request.path)
         try:
             self._guard.admit(request, target)
-            await self._reading.reach(request)
+            if request.method == "GET":
+                await self._reading.reach(request)
             answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
             self._log.failed(request, error)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from fleet.devcluster.fields.applying import Application
 from fleet.devcluster.fields.ledger import Entries, Ledger, entries_of, read
@@ -14,6 +15,7 @@ from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.fields.sets import FieldSet
 from fleet.devcluster.fields.updating import claimed, owners_after
 from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.schemas.values import same
 from fleet.devcluster.structure import Structure
 from shards.objects import Object, Resource
 
@@ -25,8 +27,7 @@ def _ignored(kind: str, group: str, subresource: str, status: bool, custom: bool
     return reset_fields(kind, group, subresource, status=status, custom=custom)
 
 
-@dataclass(frozen=True, slots=True)
-class Tracking:
+class Tracking(msgspec.Struct, frozen=True):
     """Of one request. kind: of the request's version. types: the resources of other versions."""
 
     kind: ResourceType
@@ -36,7 +37,7 @@ class Tracking:
     def structure(self, api_version: str) -> Structure | None:
         """Of the object in a version; None where the version is not served."""
         kind = self.kind
-        if api_version == kind.resource.api_version:
+        if api_version == kind.api_version:
             return kind.structure
         group, _, version = api_version.rpartition("/")
         if group != kind.resource.group:
@@ -102,9 +103,10 @@ def set_entries(metadata: Object, entries: Entries | None) -> None:
 def unchanged(old: Object, new: Object) -> bool:
     """Whether a write would change nothing but times of entries: such a write is none."""
     entries, kept = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
-    if entries is kept or entries == kept or not _equal_but_times(entries, kept):
-        return new == old
-    return {**new, "metadata": {**new["metadata"], "managedFields": kept}} == old
+    if entries is kept or entries == kept:
+        return same(new, old)
+    alike = same({**new, "metadata": {**new["metadata"], "managedFields": kept}}, old)
+    return alike and _equal_but_times(entries, kept)
 
 
 def _equal_but_times(left: Entries | None, right: Entries | None) -> bool:
