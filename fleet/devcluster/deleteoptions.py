@@ -13,7 +13,7 @@ from fleet.devcluster.causes import Cause
 from fleet.devcluster.decoding.gotexts import go_kind
 from fleet.devcluster.decoding.gotypes import Findings, GoType, GoTypes
 from fleet.devcluster.decoding.identity import TYPE_META
-from fleet.devcluster.decoding.syntax import syntax_fault
+from fleet.devcluster.decoding.jsontext import JsonError, read_json
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
 from fleet.devcluster.kinds.catalogue import schemas
 from fleet.devcluster.preconditions import Preconditions
@@ -78,9 +78,9 @@ def _decoded(request: Request) -> dict[str, Any]:
     raw, content_type = request.body or b"", request.content_type
     if content_type in ("", "application/json"):
         try:
-            value = msgspec.json.decode(raw)
-        except msgspec.DecodeError as error:
-            raise statuses.bad_request(_NO_JSON + (syntax_fault(raw) or str(error))) from None
+            value = read_json(raw)
+        except JsonError as error:
+            raise statuses.bad_request(f"{_NO_JSON}{error}") from None
     elif content_type == "application/yaml":
         try:
             value, _ = read_yaml(raw)

@@ -20,14 +20,19 @@ class NonResource:
 
     def answer(self, request: Request) -> Answer:
         """Raises StatusError 404, 406."""
-        root = request.path.strip("/").partition("/")[0]
+        path = request.path
+        root, _, rest = path.strip("/").partition("/")
+        if not path.startswith("/") or path.startswith("//") or path == "/apis//":
+            raise statuses.no_such_path()
         if root in ("api", "apis"):
             return Answer(200, *discovery_answer(self._registry, request.path, request.accept))
         if root == "openapi":
             return self._openapi.answer(request)
-        if root in HEALTH_PATHS:
+        if root in HEALTH_PATHS and not path.endswith("/"):
             return Answer(200, *health_answer(request))
-        if request.path.rstrip("/") == "/version":
+        if root == "version":
+            if rest:
+                raise statuses.no_such_resource()
             return Answer(200, version_answer(), JSON)
         if not root:
             return Answer(200, paths_answer(self._paths()), JSON)

@@ -12,10 +12,14 @@ import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.gonumbers import NumberError, parse_int
 from fleet.devcluster.identity import ADMIN, Identity
 from shards.objects import Resource
 
 Query = Sequence[tuple[str, str]]
+
+BODY_LIMIT = 3 * 1024 * 1024
+"""The real server's limit on a request body, in bytes."""
 
 MANAGER_LIMIT = 128
 """Bytes of a field manager's name that are taken from a User-Agent."""
@@ -24,7 +28,6 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 TRUE = ("1", "t", "T", "true", "TRUE", "True")
 """What Go reads as true."""
 _FALSE = ("0", "false")
-_INTEGER_LIMIT = 1 << 63
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
@@ -44,6 +47,8 @@ class Target(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _target(path: str) -> Target | None:
+    if path.startswith("//"):
+        return None
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -76,14 +81,15 @@ def parse_query(raw: str) -> list[tuple[str, str]]:
             continue
         name, _, value = part.partition("=")
         if "%" in part or "+" in part:
-            if _has_bad_escape(part):
+            if has_bad_escape(part):
                 continue
             name, value = unquote_plus(name), unquote_plus(value)
         pairs.append((name, value))
     return pairs
 
 
-def _has_bad_escape(text: str) -> bool:
+def has_bad_escape(text: str) -> bool:
+    """Whether a percent sign is not followed by two hexadecimal digits."""
     return any(len(rest) < 2 or not set(rest[:2]) <= _HEXADECIMAL for rest in text.split("%")[1:])
 
 
@@ -156,14 +162,10 @@ class Request:
         """A whole number, 0 where absent. Raises StatusError 400."""
         if not self.query or not self.has(name):
             return 0
-        text = self.option(name)
         try:
-            value = int(text)
-        except ValueError:
-            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-        if not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
-            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-        return value
+            return parse_int(self.option(name))
+        except NumberError as error:
+            raise statuses.bad_request(str(error)) from None
 
     @property
     def dry_run(self) -> bool:
@@ -215,5 +217,5 @@ def name_in(body: bytes | None) -> str:
     """Name of the object that a failed create wanted."""
     try:
         return msgspec.json.decode(body or b"", type=_WithName).metadata.name
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""

@@ -31,7 +31,7 @@ from fleet.devcluster.reading import Reading
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requestmetrics import RequestMetrics
-from fleet.devcluster.requests import Query, Request, Target
+from fleet.devcluster.requests import BODY_LIMIT, Query, Request, Target
 from fleet.devcluster.resources import NAMESPACES, Registry
 from fleet.devcluster.routes import Routes
 from fleet.devcluster.scaling import Scaling
@@ -149,12 +149,17 @@ class ApiServer:
         target = Target.parse(request.path)
         try:
             self.guard.admit(request, target)
+            if request.body is not None and len(request.body) > BODY_LIMIT:
+                raise statuses.too_big(BODY_LIMIT)
             await self._reading.reach(request)
             answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
             self._log.failed(request, error)
             request.warnings += error.warnings
             answer = failed_answer(request, error)
+        except RecursionError:
+            # Bodies are measured where they are decoded; this is for what grows deep by other ways.
+            answer = failed_answer(request, statuses.bad_request("exceeded max depth"))
         except Exception as error:
             _LOG.exception("%s %s failed inside the server", request.method, request.path)
             failure = statuses.internal(error)

@@ -13,7 +13,7 @@ from typing import Any
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
-from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
+from fleet.devcluster.deletion import check_mortal, ends_already, mark_deleted, may_vanish, settle_finalizers
 from fleet.devcluster.fields.applying import Conflicts
 from fleet.devcluster.fields.gaps import gaps_of, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
@@ -213,6 +213,7 @@ class Writer:
         if options.unsafe:
             raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
+        check_mortal(kind, name)
         body = stored.decode()
         metadata = body["metadata"]
         if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource and "deletionTimestamp" not in metadata:
