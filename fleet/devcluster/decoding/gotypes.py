@@ -17,6 +17,7 @@ Schemas = Mapping[str, Mapping[str, Any]]
 
 _PREFIX = "#/components/schemas/"
 _UNSIGNED = "io.k8s.apimachinery."
+_ZEROS = {"string": "", "bool": False, "float64": 0, "int32": 0, "int64": 0, "intorstring": 0, "quantity": "0"}
 _TEXTS = {"Time": "time", "MicroTime": "microtime", "Quantity": "quantity", "IntOrString": "intorstring"}
 
 
@@ -77,6 +78,12 @@ class GoType:
         if self._fields is None:
             self._fields = self._make()
         return self._fields
+
+    def zero(self) -> Any:
+        """What the decoder makes of a null in a list or a map; None for lists and maps in them, which stay null."""
+        if self.kind == "struct":
+            return {}
+        return _ZEROS.get(self.kind)
 
     def read(self, value: Any, found: Findings, struct: str = "") -> Any:
         """The value as the decoder leaves it, changed in place. struct: the one whose field this is.
@@ -161,8 +168,7 @@ class GoType:
             if plain and item.__class__ is str:
                 continue
             if item is None:
-                if plain:
-                    value[name] = ""
+                value[name] = inner.zero()
                 continue
             found.trail.append((name,))
             value[name] = inner.read(item, found, struct)
@@ -181,8 +187,7 @@ class GoType:
             if plain and item.__class__ is str:
                 continue
             if item is None:
-                if plain:
-                    value[index] = ""
+                value[index] = inner.zero()
                 continue
             found.trail.append(index)
             value[index] = inner.read(item, found, struct)
