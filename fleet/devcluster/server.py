@@ -97,7 +97,7 @@ class ApiServer:
             if beside
             else Guard(self.storage, self.registry, self.rng, wall_seconds, self.settings.admin_token)
         )
-        self.metrics = RequestMetrics(self.watching, self.storage.tables)
+        self.metrics = RequestMetrics(self.watching, self.storage.tables, self.registry)
         self._audit = audit_for(self.settings, self.rng, wall_seconds)
         self._routes = Routes(
             self.registry,

@@ -33,7 +33,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
         text = super().construct_scalar(node)
-        if isinstance(text, str) and not text.isascii() and _HALF_PAIR.search(text):
+        if not text.isascii() and _HALF_PAIR.search(text):
             raise YamlError("yaml: found invalid Unicode character escape code")
         return text
 

@@ -74,7 +74,10 @@ class Tracking:
                 metadata["managedFields"] = kept
 
     def apply(self, old: Object | None, wanted: Object, *, force: bool) -> tuple[Object, Entries | None]:
-        """The object of an apply (without managedFields) and its entries. Raises Conflicts, LedgerError, StatusError."""
+        """The object of an apply, without managedFields, and its entries.
+
+        Raises Conflicts, LedgerError, StatusError.
+        """
         live, ledger = None, Ledger()
         if old is not None:
             live = {**old, "metadata": dict(old["metadata"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -153,7 +154,7 @@ def _metadata(rng: random.Random, damage: float) -> Any:
     return {**metadata, "name": rng.choice(("a", "a", "b", "here")), "namespace": rng.choice(("", "default"))}
 
 
-def _of(rng: random.Random, schema: dict[str, Any], depth: int, damage: float) -> Any:
+def _of(rng: random.Random, schema: Mapping[str, Any], depth: int, damage: float) -> Any:
     if rng.random() < damage or depth == 0:
         return _junk(rng, 2) if rng.random() < 0.5 else None
     for part in schema.get("allOf", ()):

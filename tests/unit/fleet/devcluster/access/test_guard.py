@@ -132,3 +132,21 @@ async def test_every_namespace_gets_a_default_account_where_that_is_set() -> Non
     for namespace in ("default", "new"):
         status, _ = await guarded.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
         assert status == 200
+
+
+@pytest.mark.parametrize("token", ["ä", "let-me-in\x00", "let-me", "\udcff", "a.b.\udcff"])
+async def test_a_token_of_odd_characters_is_no_token(guarded: Guarded, token: str) -> None:
+    assert await status_of(guarded, token) == 401
+
+
+async def test_the_administrators_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def compare(left: bytes, right: bytes) -> bool:
+        compared.append(right)
+        return left == right
+
+    monkeypatch.setattr("fleet.devcluster.access.authentication.hmac.compare_digest", compare)
+    guarded = Guarded()
+    assert await status_of(guarded, ADMIN) == 200
+    assert ADMIN.encode() in compared
