@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from fleet.dev.documents import read_documents
+from fleet.dev.documents import Document, check_kinds, read_objects
 from fleet.dev.options import NAMESPACE
 from fleet.dev.server import CONTEXT, HOST
 from fleet.devcluster.http import HttpDoor, serve
@@ -23,7 +23,6 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import error_from
 from shards.errors import ApiError, ConfigError
-from shards.objects import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +55,12 @@ class ServeOptions:
 
 def serve_alone(options: ServeOptions) -> int:
     """Serves until Ctrl-C or SIGTERM. Raises ConfigError."""
-    documents = [(file, body) for file in options.load for body in read_objects(file)]
+    documents = [each for file in options.load for each in read_objects("--load", file)]
     asyncio.run(_serve(options, documents))
     return 0
 
 
-def read_objects(file: Path) -> list[Object]:
-    """The objects in a YAML file, in order. Raises ConfigError."""
-    found = read_documents("--load", file)
-    for body in found:
-        if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
-            raise ConfigError("--load", f"{file} holds something without apiVersion and kind")
-    return found
-
-
-async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]) -> None:
+async def _serve(options: ServeOptions, documents: Sequence[Document]) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, stop.set)
@@ -83,8 +73,9 @@ async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]
     recorder = Recorder()
     journal = JournalFile(recorder, options.journal) if options.journal else None
     server = ApiServer(settings, recorder=recorder)
-    for file, body in documents:
-        await _create(server, file, body, options.admin_token)
+    check_kinds("--load", documents, lambda version, kind: server.registry.of(version, kind) is not None)
+    for document in documents:
+        await _create(server, document, options.admin_token)
     numbers = range(2, options.front_ends + 1)
     others = [ApiServer(settings, recorder=recorder, beside=server, name=f"{CONTEXT}-{each}") for each in numbers]
     doors: list[HttpDoor] = []
@@ -113,13 +104,13 @@ def _tls(options: ServeOptions) -> ssl.SSLContext | None:
     return context
 
 
-async def _create(server: ApiServer, file: Path, body: Object, token: str) -> None:
-    kind = server.registry.of(body["apiVersion"], body["kind"])
-    name = body.get("metadata", {}).get("name", "")
-    what = f"{body['kind']} {name!r} of {file}"
+async def _create(server: ApiServer, document: Document, token: str) -> None:
+    body = document.body
+    kind = server.registry.of(*document.type)
+    what = f"{document.place}: {body['kind']} {body['metadata'].get('name', '')!r}"
     if kind is None:
         raise ConfigError("--load", f"{what}: nothing serves this kind; load its CustomResourceDefinition before it")
-    namespace = body.get("metadata", {}).get("namespace", "default") if kind.namespaced else ""
+    namespace = body["metadata"].get("namespace") or "default" if kind.namespaced else ""
     headers = {"user-agent": "fleet-serve", "content-type": "application/json", "authorization": f"Bearer {token}"}
     answer = await server.handle("POST", kind.resource.path(namespace), (), msgspec.json.encode(body), headers)
     if answer.status != 201:

@@ -50,8 +50,8 @@ class RunningControllers:
         """Returns when for a while nobody wrote anything, no key was ready, running, parked or failing, and every view
         showed what the server has.
 
-        What is due later, such as `Result(requeue_after_seconds=300)`, is not waited for. Raises NotSettled, which names
-        the keys with their errors, and what views lack.
+        What is due later, such as `Result(requeue_after_seconds=300)`, is not waited for. Raises NotSettled, which
+        names the keys with their errors, and what views lack.
         """
         deadline = loop_seconds() + within_seconds
         before, since = None, loop_seconds()

@@ -90,7 +90,11 @@ async def test_a_misspelt_resource_is_named_with_the_one_that_was_meant(cluster:
     with pytest.raises(ConfigError, match=r"websites\.owns: nothing serves v1/configmap; did you mean v1/configmaps\?"):
         async with cluster.running(controller(reconcile, owns="v1/configmap")):
             pass
-    for misspelt in (cluster.get("v1/configmap", "a"), cluster.list("v1/configmap"), cluster.delete("v1/configmap", "")):
+    for misspelt in (
+        cluster.get("v1/configmap", "a"),
+        cluster.list("v1/configmap"),
+        cluster.delete("v1/configmap", ""),
+    ):
         with pytest.raises(ConfigError, match="did you mean v1/configmaps"):
             await misspelt
 
@@ -196,7 +200,9 @@ async def test_settled_names_what_a_view_never_shows(cluster: EmbeddedCluster) -
     cluster.server.faults.inject(HideEvents(match=Match(resource=WEBSITES), events=Events(name="hidden")))
     async with cluster.running(pages()) as controllers:
         await cluster.create(website("hidden"))
-        with pytest.raises(NotSettled, match=f"the view of {WEBSITES} does not show what the server has of default/hid"):
+        with pytest.raises(
+            NotSettled, match=f"the view of {WEBSITES} does not show what the server has of default/hid"
+        ):
             await controllers.settled(within_seconds=5)
 
 
