@@ -28,7 +28,10 @@ _NOT_ACCEPTED = (
 
 def discovery_answer(registry: Registry, path: str, accept: str = "") -> tuple[bytes, str]:
     """Body and content type of a path below /api and /apis. Raises StatusError 404, 406."""
-    parts = [part for part in path.split("/") if part]
+    parts = path.strip("/").split("/")
+    if "" in parts:
+        built_in = parts[0] == "api" or (parts[1] != "" and registry.has_built_in(parts[1]))
+        raise statuses.no_such_resource() if built_in else statuses.no_such_path()
     if len(parts) == 1:
         form = accepted_form(accept, aggregated=True)
         if form == AGGREGATED:

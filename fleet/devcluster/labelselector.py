@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from fleet.devcluster.gonumbers import NumberError, parse_int
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_int
 from fleet.devcluster.metadata import is_subdomain
 
 LabelTest = Callable[[Mapping[str, str]], bool]
@@ -182,7 +182,7 @@ def _check(faults: list[_RequirementError]) -> None:
 
 
 def _invalid(field: str, value: str, wrong: list[str]) -> _RequirementError:
-    return _RequirementError(f'{field}: Invalid value: "{value}": {"; ".join(wrong)}')
+    return _RequirementError(f"{field}: Invalid value: {go_quoted(value)}: {'; '.join(wrong)}")
 
 
 def _equal(key: str, operator: str, value: str) -> LabelTest:

@@ -26,7 +26,7 @@ class NonResource:
             raise statuses.no_such_path()
         if root in ("api", "apis"):
             return Answer(200, *discovery_answer(self._registry, request.path, request.accept))
-        if root == "openapi":
+        if root == "openapi" and not path.endswith("/"):
             return self._openapi.answer(request)
         if root in HEALTH_PATHS and not path.endswith("/"):
             return Answer(200, *health_answer(request))
