@@ -41,7 +41,16 @@ class Listener:
         self._tls = tls
         self._handler = handler
         self._busy: set[web.RequestHandler] = set()
-        self._web = _Server(self._handle, request_factory=_request, handler_cancellation=True, access_log=None)
+        self._web = _Server(
+            self._handle,
+            request_factory=_request,
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=_HEAD_LIMIT,
+            max_field_size=_HEAD_LIMIT,
+            max_headers=_HEADERS_LIMIT,
+            auto_decompress=False,  # the API server does not know Content-Encoding in requests
+        )
         self._kept: socket.socket | None = None
         self._listening: socket.socket | None = None
         self._server: asyncio.Server | None = None
@@ -139,16 +148,7 @@ class _Connection(web.RequestHandler):
 
 class _Server(web.Server):
     def __call__(self) -> web.RequestHandler:
-        # Bodies stay as they came: the API server does not know Content-Encoding in requests.
-        return _Connection(
-            self,
-            loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # as its documentation has it
-            max_line_size=_HEAD_LIMIT,
-            max_field_size=_HEAD_LIMIT,
-            max_headers=_HEADERS_LIMIT,
-            auto_decompress=False,
-        )
+        return _Connection(self, loop=self._loop, **self._kwargs)
 
 
 def _socket(host: str, port: int, *, shared: bool) -> socket.socket:

@@ -159,10 +159,12 @@ class ApiServer:
             answer = failed_answer(request, error)
         except RecursionError:
             # Bodies are measured where they are decoded; this is for what grows deep by other ways.
-            answer = failed_answer(request, statuses.bad_request("exceeded max depth"))
+            failure = statuses.bad_request("exceeded max depth")
+            self._log.failed(request, failure)
+            answer = failed_answer(request, failure)
         except Exception as error:
             _LOG.exception("%s %s failed inside the server", request.method, request.path)
-            failure = statuses.internal(error)
+            failure = statuses.internal_error(str(error) or type(error).__name__)
             self._log.failed(request, failure)
             answer = failed_answer(request, failure)
         if request.warnings:

@@ -13,7 +13,9 @@ DEPTH_LIMIT = 200
 """Levels of nesting of a body. The real server reads 10,000; here every level costs several frames of Python's stack,
 and what is stored must be read by all that follows."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+"""To the end of the text where it is not closed: looking at it again from the next quote on would take forever."""
+
 _BRACKET = re.compile(rb"[\[\]{}]")
 
 

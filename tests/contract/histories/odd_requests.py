@@ -88,4 +88,18 @@ async def namespaces_that_stay(stage: Stage) -> None:
     stage.note("kube-node-lease may go", answer["kind"])
 
 
-HISTORIES = (odd_paths, odd_numbers, odd_bodies, odd_reviews, nulls_in_lists, namespaces_that_stay)
+async def finalizers_of_namespaces(stage: Stage) -> None:
+    for name, finalizers in (("first", ["kubernetes", "example.com/wait"]), ("second", ["example.com/wait"])):
+        body = {"metadata": {"name": stage.unique(name)}, "spec": {"finalizers": finalizers}}
+        await stage.ask("POST", "/api/v1/namespaces", body)
+
+
+HISTORIES = (
+    odd_paths,
+    odd_numbers,
+    odd_bodies,
+    odd_reviews,
+    nulls_in_lists,
+    namespaces_that_stay,
+    finalizers_of_namespaces,
+)

@@ -272,3 +272,16 @@ async def test_a_body_beyond_the_limit_is_refused_in_process_too() -> None:
     for size, status in ((3 * 1024 * 1024, 400), (3 * 1024 * 1024 + 1, 413)):
         answer = await server.handle("POST", MAPS, (), b" " * size, {"content-type": "application/json"})
         assert answer.status == status
+
+
+async def test_what_grows_too_deep_on_its_way_is_refused_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = await made()
+
+    def deep(*_: object) -> Answer:
+        raise RecursionError
+
+    monkeypatch.setattr("fleet.devcluster.reading.Reading.list", deep)
+    answer = await server.handle("GET", MAPS)
+    assert (answer.status, msgspec.json.decode(answer.body)["message"]) == (400, "exceeded max depth")
+    assert server.recorder is not None
+    assert server.recorder.entries[-1].status == 400

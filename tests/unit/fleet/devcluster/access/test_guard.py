@@ -150,3 +150,24 @@ async def test_the_administrators_token_is_compared_in_constant_time(monkeypatch
     guarded = Guarded()
     assert await status_of(guarded, ADMIN) == 200
     assert ADMIN.encode() in compared
+
+
+async def test_roles_that_select_each_other_end_somewhere(guarded: Guarded) -> None:
+    token = await guarded.token("bot")
+    for name in ("one", "two"):
+        role = {
+            "metadata": {"name": name, "labels": {"all": "yes"}},
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"all": "yes"}}]},
+        }
+        assert (await guarded.ask("POST", f"{RBAC}/clusterroles", role))[0] == 201
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]
+    plain = {"metadata": {"name": "three", "labels": {"all": "yes"}}, "rules": rules}
+    assert (await guarded.ask("POST", f"{RBAC}/clusterroles", plain))[0] == 201
+    bound = {
+        "metadata": {"name": "bound"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "one"},
+        "subjects": [{"kind": "ServiceAccount", "name": "bot", "namespace": "default"}],
+    }
+    assert (await guarded.ask("POST", f"{RBAC}/clusterrolebindings", bound))[0] == 201
+    assert await status_of(guarded, token) == 200
+    assert await status_of(guarded, token, f"{NAMESPACE}/secrets") == 403
