@@ -59,7 +59,10 @@ class EmbeddedCluster:
 
     def kind_of(self, body: Object) -> ResourceType:
         """What serves objects of this apiVersion and kind. Raises ConfigError."""
-        api_version, kind = body.get("apiVersion", ""), body.get("kind", "")
+        for name in ("apiVersion", "kind"):
+            if not isinstance(body.get(name), str):
+                raise ConfigError(name, "missing; an object says its apiVersion and kind")
+        api_version, kind = body["apiVersion"], body["kind"]
         found = self.server.registry.of(api_version, kind)
         if found is None:
             why = f"nothing serves {kind!r} of {api_version!r}; install its CustomResourceDefinition"
@@ -110,6 +113,17 @@ class EmbeddedCluster:
             return await self.create(body)
         return await self.client.merge_patch(kind.resource, namespace, name, body)
 
+    async def patch_status(
+        self, resource: Resource | str, name: str, status: Object, *, namespace: str = "default"
+    ) -> Object:
+        """Merges into the status of an object, as the controller would that is not there: of a Deployment, of a Pod.
+
+        Raises as `get` does, and NotFound.
+        """
+        kind = self._served(resource)
+        where = namespace if kind.namespaced else ""
+        return await self.client.merge_patch(kind.resource, where, name, {"status": status}, "status")
+
     async def get(self, resource: Resource | str, name: str, *, namespace: str = "default") -> Object | None:
         """The object as it is now; None where there is none. Raises ApiError, and ConfigError where nothing serves the
         resource."""
@@ -151,6 +165,7 @@ class EmbeddedCluster:
         try:
             await _start(shard, start_seconds)
             yield RunningControllers(self.server, shard, failures, garbage)
+            failures.raise_outcome()
         finally:
             garbage.cancel()
             await asyncio.gather(garbage, return_exceptions=True)

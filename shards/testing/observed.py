@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from shards.controller import Context, Controller, PlainContext, Request, Result
-from shards.errors import BreakerOpen, Conflict, NotOwner, NotReadyYet
+from shards.errors import BreakerOpen, Conflict, NotOwner, NotReadyYet, TerminalError
 from shards.objects import Key
 
-_NO_FAULTS = (Conflict, NotReadyYet, NotOwner, BreakerOpen, asyncio.CancelledError)
+_NO_FAULTS = (Conflict, NotReadyYet, NotOwner, BreakerOpen)
 """What the framework causes, or answers with a fresh read: a right function lets it pass."""
 
 
@@ -28,10 +29,14 @@ class Failure:
 
 @dataclass(slots=True)
 class Failures:
-    """all: in order. last: of the keys whose latest run failed, by `controller namespace/name`."""
+    """all: in order. last: of the keys whose latest run failed, by `controller namespace/name`.
+
+    outcome: what ends the test, such as that of `pytest.fail()`: no Exception, so that the framework does not know it.
+    """
 
     all: list[Failure] = field(default_factory=list)
     last: dict[str, Failure] = field(default_factory=dict)
+    outcome: BaseException | None = None
 
     def failed(self, controller: str, key: Key, error: BaseException) -> None:
         if not isinstance(error, _NO_FAULTS):
@@ -41,6 +46,28 @@ class Failures:
 
     def succeeded(self, controller: str, key: Key) -> None:
         self.last.pop(f"{controller} {key}", None)
+
+    def raise_outcome(self) -> None:
+        """Once. Raises what ends the test."""
+        outcome, self.outcome = self.outcome, None
+        if outcome is not None:
+            raise outcome
+
+    @contextmanager
+    def watching(self, controller: str, key: Key) -> Iterator[None]:
+        """One run."""
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            self.failed(controller, key, error)
+            raise
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            self.failed(controller, key, error)
+            self.outcome = self.outcome or error
+            raise TerminalError(f"the test ends: {error!r}") from error
+        self.succeeded(controller, key)
 
 
 class ObservedController(Controller):
@@ -54,20 +81,10 @@ class ObservedController(Controller):
     def call(self, ctx: Context | PlainContext, request: Request) -> Awaitable[Result | None] | Result | None:
         if not self.plain:
             return self._awaited(ctx, request)
-        try:
-            result = super().call(ctx, request)
-        except BaseException as error:
-            self._failures.failed(self.name, request.key, error)
-            raise
-        self._failures.succeeded(self.name, request.key)
-        return result
+        with self._failures.watching(self.name, request.key):
+            return super().call(ctx, request)
 
     async def _awaited(self, ctx: Context | PlainContext, request: Request) -> Result | None:
-        try:
+        with self._failures.watching(self.name, request.key):
             outcome = super().call(ctx, request)
-            result = await outcome if isinstance(outcome, Awaitable) else outcome
-        except BaseException as error:
-            self._failures.failed(self.name, request.key, error)
-            raise
-        self._failures.succeeded(self.name, request.key)
-        return result
+            return await outcome if isinstance(outcome, Awaitable) else outcome

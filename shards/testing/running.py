@@ -51,11 +51,14 @@ class RunningControllers:
         showed what the server has.
 
         What is due later, such as `Result(requeue_after_seconds=300)`, is not waited for. Raises NotSettled, which
-        names the keys with their errors, and what views lack.
+        names the keys with their errors, and what views lack; and what ends a test, such as `pytest.fail()`, when a
+        reconcile has raised it.
         """
+        __tracebackhide__ = True
         deadline = loop_seconds() + within_seconds
         before, since = None, loop_seconds()
         while True:
+            self._failures.raise_outcome()
             if self._garbage.done():
                 self._garbage.result()
             version, keys = self._server.storage.version, self.shard.unsettled()

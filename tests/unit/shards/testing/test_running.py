@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from fleet.devcluster.faults import Events
 from fleet.devcluster.faults.match import Match
 from fleet.devcluster.faults.words import Cut, DelayEvents, HideEvents, Refuse, Silence
 from shards import Context, Controller, PlainContext, Request, Result, TerminalError
-from shards.errors import ConfigError
+from shards.errors import ConfigError, Invalid
 from shards.objects import Object
 from shards.testing.cluster import EmbeddedCluster
 from shards.testing.running import NotSettled
@@ -174,6 +175,19 @@ async def test_a_plain_function_raises_its_errors_to_the_test_too(cluster: Embed
             await controllers.settled(within_seconds=0)
 
 
+async def test_an_outcome_that_a_function_raises_is_the_tests(cluster: EmbeddedCluster) -> None:
+    async def reconcile(ctx: Context, request: Request) -> None:
+        pytest.fail(f"nobody wants {request.name}")
+
+    await cluster.create(website("a"))
+    with pytest.raises(pytest.fail.Exception, match="nobody wants a"):
+        async with cluster.running(controller(reconcile)) as controllers:
+            await controllers.settled()
+    with pytest.raises(pytest.fail.Exception, match="nobody wants a"):
+        async with cluster.running(controller(reconcile)) as controllers:
+            await asyncio.sleep(1)
+
+
 # -- views -----------------------------------------------------------------------------------------------------------
 
 
@@ -245,6 +259,37 @@ async def test_a_finalizer_gets_its_run_and_lets_the_object_go(cluster: Embedded
         await controllers.settled()
         assert cleaned == ["a"]
         assert await cluster.get(WEBSITES, "a") is None
+
+
+async def test_a_test_plays_the_controller_that_is_not_there(cluster: EmbeddedCluster) -> None:
+    async def reconcile(ctx: Context, request: Request) -> None:
+        labels = {"a": "b"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        made = await ctx.client.ensure("apps/v1/deployments", {"metadata": {"name": request.name}, "spec": spec})
+        await ctx.client.patch_status({"ready": made.get("status", {}).get("readyReplicas", 0)})
+
+    async with cluster.running(controller(reconcile, owns="apps/v1/deployments")) as controllers:
+        await cluster.create(website("a"))
+        await controllers.settled()
+        await cluster.patch_status("apps/v1/deployments", "a", {"replicas": 1, "readyReplicas": 1})
+        await controllers.settled()
+    found = await cluster.get(WEBSITES, "a")
+    assert found is not None
+    assert found["status"] == {"ready": 1}
+
+
+async def test_a_file_that_is_wrong_is_named_with_its_document(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    for text, error, said in (
+        ("kind: ConfigMap", ConfigError, "apiVersion: missing"),
+        ("- a", ConfigError, "no object, but list"),
+        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: A_B}}", Invalid, "lowercase RFC 1123 subdomain"),
+    ):
+        file.write_text(f"---\n---\n{text}")
+        with pytest.raises(error, match=said) as refused:
+            await cluster.install(file)
+        assert f"document 2 of {file}" in str(refused.value) + str(getattr(refused.value, "__notes__", ""))
 
 
 async def test_an_object_without_a_namespace_is_found(cluster: EmbeddedCluster) -> None:

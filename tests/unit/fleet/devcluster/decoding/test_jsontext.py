@@ -25,7 +25,7 @@ def test_brackets_in_texts_and_side_by_side_do_not_count() -> None:
 
 
 def test_what_is_no_json_is_told_in_gos_words() -> None:
-    with pytest.raises(JsonError, match="^unexpected end of JSON input$"):
+    with pytest.raises(JsonError, match=r"^unexpected end of JSON input$"):
         read_json(b"")
 
 
