@@ -110,7 +110,7 @@ def _typed(value: dict[str, Any]) -> dict[str, Any]:
     """The options with known fields only. Any group has such options. Raises StatusError 400."""
     kind = value.get("kind") or _KIND
     if kind != _KIND:
-        version = value.get("apiVersion") or "v1"
+        version = value.get("apiVersion") or "meta.k8s.io/v1"
         raise statuses.bad_request(
             f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.gonumbers import NumberError, parse_uint
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_uint
 from fleet.devcluster.labelselector import SelectorError, parse_labels
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import ResourceType
@@ -26,8 +26,8 @@ def filter_of(kind: ResourceType, namespace: str, request: Request, *, sharded: 
 
     sharded: whether shardSelector is honoured. The order of the refusals is the real server's.
     """
-    request.number("limit")
     request.number("timeoutSeconds")
+    request.number("limit")
     try:
         labels = parse_labels(request.option("labelSelector"))
         fields = parse_fields(request.option("fieldSelector"))
@@ -74,7 +74,7 @@ def version_of(request: Request, *, single: bool = False) -> int:
     try:
         return parse_uint(text)
     except NumberError as error:
-        message = f'resourceVersion: Invalid value: "{text}": {error}'
+        message = f"resourceVersion: Invalid value: {go_quoted(text)}: {error}"
         if single or request.flag("watch"):
             raise statuses.StatusError(500, "", message) from None
         raise statuses.bad_request(f"invalid resource version: {message}") from None
@@ -124,4 +124,6 @@ def _forbidden(field: str, why: str) -> Cause:
 
 def _unsupported(value: str, supported: tuple[str, ...]) -> Cause:
     allowed = ", ".join(f'"{each}"' for each in supported)
-    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', _MATCH)
+    return Cause(
+        "FieldValueNotSupported", f"Unsupported value: {go_quoted(value)}: supported values: {allowed}", _MATCH
+    )

@@ -6,6 +6,8 @@ from fleet.devcluster import statuses
 from fleet.devcluster.answers import JSON, Answer
 from fleet.devcluster.discovery import discovery_answer, group_versions
 from fleet.devcluster.openapi.documents import OpenApi
+from fleet.devcluster.printing.accept import YAML, check_json
+from fleet.devcluster.printing.showing import show_as_yaml
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import Registry
 from fleet.devcluster.wellknown import HEALTH_PATHS, health_answer, paths_answer, version_answer
@@ -25,7 +27,10 @@ class NonResource:
         if not path.startswith("/") or path.startswith("//") or path == "/apis//":
             raise statuses.no_such_path()
         if root in ("api", "apis"):
-            return Answer(200, *discovery_answer(self._registry, request.path, request.accept))
+            answer = Answer(200, *discovery_answer(self._registry, request.path, request.accept))
+            if answer.content_type == YAML:
+                show_as_yaml(answer)
+            return answer
         if root == "openapi" and not path.endswith("/"):
             return self._openapi.answer(request)
         if root in HEALTH_PATHS and not path.endswith("/"):
@@ -33,6 +38,8 @@ class NonResource:
         if root == "version":
             if rest:
                 raise statuses.no_such_resource()
+            if request.method == "GET":
+                check_json(request.accept)
             return Answer(200, version_answer(), JSON)
         if not root:
             return Answer(200, paths_answer(self._paths()), JSON)

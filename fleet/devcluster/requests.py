@@ -12,7 +12,7 @@ import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.gonumbers import NumberError, parse_int
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_int
 from fleet.devcluster.identity import ADMIN, Identity
 from shards.objects import Resource
 
@@ -52,7 +52,7 @@ def _target(path: str) -> Target | None:
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 3:
+    elif parts[0] == "apis" and len(parts) > 3 and parts[1]:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
@@ -130,12 +130,17 @@ class Request:
     @property
     def field_validation(self) -> str:
         """What becomes of unknown and duplicate fields: Strict, Warn or Ignore. Raises StatusError 422 for others."""
+        if causes := self.validation_causes():
+            raise statuses.invalid_options(self._options_kind(), causes)
+        return self.option("fieldValidation") or "Warn"
+
+    def validation_causes(self) -> list[Cause]:
+        """What is wrong with fieldValidation."""
         value = self.option("fieldValidation")
-        if value not in ("", "Strict", "Warn", "Ignore"):
-            message = f'Unsupported value: "{value}": supported values: "", "Ignore", "Strict", "Warn"'
-            cause = Cause("FieldValueNotSupported", message, "fieldValidation")
-            raise statuses.invalid_options(self._options_kind(), [cause])
-        return value or "Warn"
+        if value in ("", "Strict", "Warn", "Ignore"):
+            return []
+        message = f'Unsupported value: {go_quoted(value)}: supported values: "", "Ignore", "Strict", "Warn"'
+        return [Cause("FieldValueNotSupported", message, "fieldValidation")]
 
     def option(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
@@ -170,12 +175,19 @@ class Request:
     @property
     def dry_run(self) -> bool:
         """Raises StatusError 422 for anything but All."""
-        value = self.option("dryRun")
-        if value not in ("", "All"):
-            message = f'Unsupported value: ["{value}"]: supported values: "All"'
-            cause = Cause("FieldValueNotSupported", message, "dryRun")
-            raise statuses.invalid_options(self._options_kind(), [cause])
-        return value == "All"
+        if not self.query:
+            return False
+        if causes := self.dry_run_causes():
+            raise statuses.invalid_options(self._options_kind(), causes)
+        return self.has("dryRun")
+
+    def dry_run_causes(self) -> list[Cause]:
+        """What is wrong with dryRun, which may be given several times."""
+        values = [value for name, value in self.query if name == "dryRun"]
+        if all(value == "All" for value in values):
+            return []
+        message = f'Unsupported value: {msgspec.json.encode(values).decode()}: supported values: "All"'
+        return [Cause("FieldValueNotSupported", message, "dryRun")]
 
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}

@@ -14,6 +14,7 @@ from fleet.devcluster.access.reviews import REVIEWS
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.decoding import bodies
 from fleet.devcluster.nonresource import NonResource
+from fleet.devcluster.patches import check_type
 from fleet.devcluster.podactions import PodActions
 from fleet.devcluster.printing.accept import PLAIN, representation_of
 from fleet.devcluster.printing.showing import Showing
@@ -111,9 +112,20 @@ class Routes:
             return
         root, *rest = path.strip("/").split("/")
         if root == "api" and len(rest) > 1:
-            raise statuses.no_such_resource() if rest[0] == "v1" else statuses.no_such_path()
+            raise statuses.no_such_resource()
         if root == "apis" and len(rest) > 2:
-            raise statuses.no_such_resource() if self._registry.has_built_in(rest[0]) else statuses.no_such_path()
+            raise self._too_long(*rest)
+
+    def _too_long(self, group: str, version: str, *below: str) -> statuses.StatusError:
+        """404 of a path that goes on behind a subresource."""
+        if group and self._registry.has_built_in(group):
+            return statuses.no_such_resource()
+        within = below[0] == "namespaces"
+        plural, name, *_ = (*(below[2:] if within else below), "", "")
+        kind = self._registry.get(Resource(group, version, plural))
+        if kind is None or kind.namespaced is not within:
+            return statuses.no_such_path()
+        return statuses.no_such_subresource(kind, name)
 
     def _unstored(self, request: Request, target: Target) -> Answer:
         """Of a resource without storage: a review, or nothing that is served."""
@@ -169,6 +181,8 @@ class Routes:
         if method == "DELETE" and whole and "deletecollection" in kind.verbs:
             return self._writing.delete_collection(request, target, table, kind)
         if kind.custom and method in ("PUT", "PATCH"):
+            if method == "PATCH":
+                check_type(kind, request.content_type)
             raise statuses.bad_request("name must be provided")
         raise statuses.method_not_allowed(kind, method)
 

@@ -45,6 +45,29 @@ async def odd_numbers(stage: Stage) -> None:
         await stage.ask("GET", f"{collection}?{query}")
 
 
+async def odd_options(stage: Stage) -> None:
+    await define(stage, "websites", "Website", WEBSITE_SCHEMA, status=True)
+    collection = stage.path(CONFIG_MAPS)
+    for query in ("dryRun=", "dryRun=x&dryRun=All", 'dryRun="', "dryRun=x&fieldManager=%01&fieldValidation=y"):
+        await stage.ask("POST", f"{collection}?{query}", "{")
+        await stage.ask("PUT", f"{collection}/a?{query}", "{")
+    for query in ("fieldSelector==", "fieldSelector=!%3D", "fieldSelector==a", "fieldSelector==,a=b", "continue=AAAA"):
+        await stage.ask("GET", f"{collection}?{query}")
+    for query in ("limit=x&timeoutSeconds=y", "resourceVersion=x", "continue=x", "fieldSelector=x"):
+        await stage.ask("DELETE", f"{collection}?{query}")
+        await stage.ask("DELETE", f"{collection}?{query}", {"kind": "X"})
+    await stage.ask("PATCH", stage.path(WEBSITES), "{}")
+    await stage.ask("PATCH", stage.path(WEBSITES), "{}", content_type=MERGE)
+    for path in (f"{stage.path(WEBSITES)}/a/b/c", f"{stage.cluster_path(WEBSITES)}/a/b/c", "/apis//batch/v1/jobs"):
+        for method in ("GET", "POST", "OPTIONS"):
+            await stage.ask(method, path)
+    for path in ("/apis/apps", "/apis/apps/v1"):
+        for accept in (YAML, f"{YAML};q=0.5, application/json"):
+            await stage.ask("GET", path, accept=accept)
+    for method in ("GET", "POST"):
+        await stage.ask(method, "/version", accept="text/html")
+
+
 async def odd_bodies(stage: Stage) -> None:
     await define(stage, "websites", "Website", WEBSITE_SCHEMA, status=True)
     await stage.ask("POST", stage.path(CONFIG_MAPS), config_map("a"))
@@ -97,6 +120,7 @@ async def finalizers_of_namespaces(stage: Stage) -> None:
 HISTORIES = (
     odd_paths,
     odd_numbers,
+    odd_options,
     odd_bodies,
     odd_reviews,
     nulls_in_lists,
