@@ -20,8 +20,6 @@ from shards.errors import ConfigError
 
 _HEAD_LIMIT = 1024 * 1024
 """Of a request line and of a header, in bytes: what Go's server takes for all of them together."""
-
-_HEADERS_LIMIT = 10_000
 _BACKLOG = 128
 _SHUTDOWN_SECONDS = 1.0
 
@@ -48,7 +46,6 @@ class Listener:
             access_log=None,
             max_line_size=_HEAD_LIMIT,
             max_field_size=_HEAD_LIMIT,
-            max_headers=_HEADERS_LIMIT,
             auto_decompress=False,  # the API server does not know Content-Encoding in requests
         )
         self._kept: socket.socket | None = None

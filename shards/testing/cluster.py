@@ -200,5 +200,5 @@ async def _start(shard: Shard, seconds: float) -> None:
 def _namespace(kind: ResourceType, body: Object) -> str:
     if not kind.namespaced:
         return ""
-    namespace: str = body.get("metadata", {}).get("namespace") or "default"
+    namespace: str = (body.get("metadata") or {}).get("namespace") or "default"
     return namespace
