@@ -12,7 +12,6 @@ from fleet.devcluster import statuses
 from fleet.devcluster.access.guard import Guard
 from fleet.devcluster.access.reviews import REVIEWS
 from fleet.devcluster.answers import Answer
-from fleet.devcluster.decoding import bodies
 from fleet.devcluster.nonresource import NonResource
 from fleet.devcluster.patches import check_type
 from fleet.devcluster.podactions import PodActions
@@ -25,7 +24,7 @@ from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import Registry, ResourceType
 from fleet.devcluster.scaling import Scaling
 from fleet.devcluster.storage import Storage, Table, object_key
-from fleet.devcluster.strategy import check_namespace
+from fleet.devcluster.strategy import check_namespace, read_body
 from fleet.devcluster.writing import Writing
 from shards.objects import Object, Resource
 
@@ -137,6 +136,8 @@ class Routes:
             raise statuses.no_such_method()
         wanted = representation_of(request.accept, watch=False, listing=False, built_in=True)
         body = posted_body(request, kind, group)
+        if target.namespace:
+            check_namespace(dict(body["metadata"]), target.namespace)
         answer = Answer(201, msgspec.json.encode(self._guard.reviews.answer(kind, request, target, body)))
         return self._showing.as_yaml(answer, wanted)
 
@@ -220,7 +221,7 @@ class Routes:
             "token": self._token,
         }
         body = posted_body(request, kind, _GROUPS.get(target.subresource, ""))
-        check_namespace(dict(body.get("metadata") or {}), target.namespace)
+        check_namespace(dict(body["metadata"]), target.namespace)
         return actions[target.subresource](request, target, table, body)
 
     def _token(self, request: Request, target: Target, table: Table, body: Object) -> Answer:
@@ -229,9 +230,9 @@ class Routes:
 
 def posted_body(request: Request, kind: str, group: str) -> Object:
     """The object of something that is not stored. Raises StatusError 400, 415."""
-    return bodies.read(
+    return read_body(
         _posted_kind(kind, group),
-        request.body or b"",
+        request.body,
         content_type=request.content_type,
         validation=request.field_validation,
         warnings=request.warnings,

@@ -92,6 +92,17 @@ async def odd_reviews(stage: Stage) -> None:
     await stage.ask("POST", REVIEWS, {"spec": {"resourceAttributes": []}})
     await stage.ask("POST", REVIEWS, {"spec": {"resourceAttributes": {"verb": 1}}})
     await stage.ask("POST", REVIEWS, "spec: {resourceAttributes: {verb: get}}", content_type=YAML)
+    local = stage.path("authorization.k8s.io/v1/localsubjectaccessreviews")
+    for spec in (
+        {},
+        {"user": "u", "nonResourceAttributes": {"path": "/", "verb": "get"}},
+        {"user": "u", "resourceAttributes": {"verb": "get"}},
+        {"resourceAttributes": {"verb": "get", "namespace": 'a"'}},
+    ):
+        await stage.ask("POST", local, {"spec": spec})
+    await stage.ask("POST", local, {"metadata": {"namespace": "elsewhere"}})
+    for path in (local, REVIEWS, "/apis/authorization.k8s.io/v1/subjectaccessreviews"):
+        await stage.ask("POST", path, {"metadata": {"name": "a", "namespace": ""}})
 
 
 async def nulls_in_lists(stage: Stage) -> None:

@@ -171,3 +171,41 @@ async def test_roles_that_select_each_other_end_somewhere(guarded: Guarded) -> N
     assert (await guarded.ask("POST", f"{RBAC}/clusterrolebindings", bound))[0] == 201
     assert await status_of(guarded, token) == 200
     assert await status_of(guarded, token, f"{NAMESPACE}/secrets") == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        (
+            f"{AUTHORIZATION}/selfsubjectaccessreviews",
+            {"metadata": {"name": "a", "namespace": "x"}},
+            422,
+            'metadata: Invalid value: {"name":"a"}: must be empty',
+        ),
+        (
+            f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews",
+            {"metadata": {"name": "a", "namespace": ""}, "spec": {"user": "u", "resourceAttributes": {"verb": "get"}}},
+            422,
+            "must be empty except for namespace",
+        ),
+        (
+            f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews",
+            {"spec": {"user": "u", "nonResourceAttributes": {"path": "/"}}},
+            422,
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: disallowed on this kind of request',
+        ),
+        (
+            f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews",
+            {"metadata": {"namespace": "elsewhere"}},
+            400,
+            "does not match the namespace sent on the request",
+        ),
+        (f"{AUTHORIZATION}/subjectaccessreviews", {"spec": 5}, 400, "cannot unmarshal number into Go struct field"),
+    ],
+)
+async def test_a_question_that_makes_no_sense_is_refused(
+    guarded: Guarded, path: str, body: Object, status: int, message: str
+) -> None:
+    found, answer = await guarded.ask("POST", path, body)
+    assert found == status
+    assert message in answer["message"]
