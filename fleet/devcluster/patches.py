@@ -13,6 +13,7 @@ import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.decoding.gotexts import go_kind
+from fleet.devcluster.decoding.jsontext import JsonError, read_json, too_deep
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
 from fleet.devcluster.fields.gotext import go_text
 from fleet.devcluster.fields.jsonpatch import OPERATIONS_LIMIT, PatchRefused, apply_operations
@@ -58,8 +59,8 @@ def patch_of(kind: ResourceType, request: Request) -> Patch:
     """Of a request whose type has been checked. Raises StatusError 400."""
     content_type, raw = request.content_type, request.body or b""
     try:
-        document = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+        document = read_json(raw)
+    except JsonError:
         raise statuses.bad_request("invalid JSON patch") from None
     validation = request.field_validation
     whole = document if validation == "Ignore" else with_pairs(raw, document)
@@ -170,9 +171,12 @@ class JsonPatch(_Read):
                 f"{OPERATIONS_LIMIT}, got {len(operations)}",
             )
         try:
-            return apply_operations(msgspec.json.decode(msgspec.json.encode(old)), operations)
+            result = apply_operations(msgspec.json.decode(msgspec.json.encode(old)), operations)
         except PatchRefused:
             raise statuses.refused_patch() from None
+        if too_deep(result):  # of copies into copies
+            raise statuses.refused_patch()
+        return result
 
     def _check(self, operations: Any) -> None:
         """Raises StatusError 400."""

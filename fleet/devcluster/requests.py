@@ -10,10 +10,14 @@ import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_int
 from fleet.devcluster.identity import ADMIN, Identity
 from shards.objects import Resource
 
 Query = Sequence[tuple[str, str]]
+
+BODY_LIMIT = 3 * 1024 * 1024
+"""The real server's limit on a request body, in bytes."""
 
 MANAGER_LIMIT = 128
 """Bytes of a field manager's name that are taken from a User-Agent."""
@@ -22,7 +26,6 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 TRUE = ("1", "t", "T", "true", "TRUE", "True")
 """What Go reads as true."""
 _FALSE = ("0", "false")
-_INTEGER_LIMIT = 1 << 63
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
@@ -54,10 +57,12 @@ def _collection(path: str) -> Target | None:
 
 @lru_cache(maxsize=4096)
 def _target(path: str) -> Target | None:
+    if path.startswith("//"):
+        return None
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 3:
+    elif parts[0] == "apis" and len(parts) > 3 and parts[1]:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
@@ -86,14 +91,15 @@ def parse_query(raw: str) -> list[tuple[str, str]]:
             continue
         name, _, value = part.partition("=")
         if "%" in part or "+" in part:
-            if _has_bad_escape(part):
+            if has_bad_escape(part):
                 continue
             name, value = unquote_plus(name), unquote_plus(value)
         pairs.append((name, value))
     return pairs
 
 
-def _has_bad_escape(text: str) -> bool:
+def has_bad_escape(text: str) -> bool:
+    """Whether a percent sign is not followed by two hexadecimal digits."""
     return any(len(rest) < 2 or not set(rest[:2]) <= _HEXADECIMAL for rest in text.split("%")[1:])
 
 
@@ -136,12 +142,17 @@ class Request(msgspec.Struct, eq=False):
         """What becomes of unknown and duplicate fields: Strict, Warn or Ignore. Raises StatusError 422 for others."""
         if not self.query:
             return "Warn"
+        if causes := self.validation_causes():
+            raise statuses.invalid_options(self._options_kind(), causes)
+        return self.option("fieldValidation") or "Warn"
+
+    def validation_causes(self) -> list[Cause]:
+        """What is wrong with fieldValidation."""
         value = self.option("fieldValidation")
-        if value not in ("", "Strict", "Warn", "Ignore"):
-            message = f'Unsupported value: "{value}": supported values: "", "Ignore", "Strict", "Warn"'
-            cause = Cause("FieldValueNotSupported", message, "fieldValidation")
-            raise statuses.invalid_options(self._options_kind(), [cause])
-        return value or "Warn"
+        if value in ("", "Strict", "Warn", "Ignore"):
+            return []
+        message = f'Unsupported value: {go_quoted(value)}: supported values: "", "Ignore", "Strict", "Warn"'
+        return [Cause("FieldValueNotSupported", message, "fieldValidation")]
 
     def option(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
@@ -168,26 +179,27 @@ class Request(msgspec.Struct, eq=False):
         """A whole number, 0 where absent. Raises StatusError 400."""
         if not self.query or not self.has(name):
             return 0
-        text = self.option(name)
         try:
-            value = int(text)
-        except ValueError:
-            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-        if not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
-            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-        return value
+            return parse_int(self.option(name))
+        except NumberError as error:
+            raise statuses.bad_request(str(error)) from None
 
     @property
     def dry_run(self) -> bool:
         """Raises StatusError 422 for anything but All."""
         if not self.query:
             return False
-        value = self.option("dryRun")
-        if value not in ("", "All"):
-            message = f'Unsupported value: ["{value}"]: supported values: "All"'
-            cause = Cause("FieldValueNotSupported", message, "dryRun")
-            raise statuses.invalid_options(self._options_kind(), [cause])
-        return value == "All"
+        if causes := self.dry_run_causes():
+            raise statuses.invalid_options(self._options_kind(), causes)
+        return self.has("dryRun")
+
+    def dry_run_causes(self) -> list[Cause]:
+        """What is wrong with dryRun, which may be given several times."""
+        values = [value for name, value in self.query if name == "dryRun"]
+        if all(value == "All" for value in values):
+            return []
+        message = f'Unsupported value: {msgspec.json.encode(values).decode()}: supported values: "All"'
+        return [Cause("FieldValueNotSupported", message, "dryRun")]
 
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
@@ -235,5 +247,5 @@ def name_in(body: bytes | None) -> str:
     """Name of the object that a failed create wanted."""
     try:
         return msgspec.json.decode(body or b"", type=_WithName).metadata.name
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""

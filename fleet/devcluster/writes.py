@@ -15,7 +15,7 @@ import msgspec
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
-from fleet.devcluster.deletion import ends_already, mark_deleted, settle_finalizers
+from fleet.devcluster.deletion import check_mortal, ends_already, mark_deleted, settle_finalizers
 from fleet.devcluster.fields.gaps import gaps_of, has_blanks, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
@@ -215,6 +215,7 @@ class Writer:
         if options.unsafe:
             raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
+        check_mortal(kind, name)
         if not dry_run:
             self._storing.blanks.discard(stored.meta.uid)
         body = stored.decode()

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from fleet.devcluster import statuses
 from fleet.devcluster.answers import Answer
+from fleet.devcluster.continuation import Continuation
 from fleet.devcluster.deleteoptions import delete_options
 from fleet.devcluster.fields.applying import Conflicts
 from fleet.devcluster.fields.wanted import read_wanted
-from fleet.devcluster.listoptions import filter_of
+from fleet.devcluster.listoptions import filter_of, version_of
 from fleet.devcluster.lists import encoded_list
 from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
@@ -120,8 +121,11 @@ class Writing:
         self, request: Request, target: Target, table: Table, kind: ResourceType | None = None
     ) -> Answer:
         kind = kind or table.kind
-        options, dry_run = delete_options(request, collection=True)
         wanted = filter_of(kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+        options, dry_run = delete_options(request, collection=True)
+        version_of(request)
+        if token := request.option("continue"):
+            Continuation.decode(token)
         chosen = [each for each in table.scan(wanted.prefix) if wanted.admits(each)]
         version = self._storage.version
         for stored in chosen:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster import statuses
 from fleet.devcluster.decoding.exact import Exact
 from fleet.devcluster.decoding.gotexts import Refused
 from fleet.devcluster.decoding.gotypes import Findings, GoType, GoTypes
 from fleet.devcluster.decoding.identity import identified, unhandled, unrecognised
+from fleet.devcluster.decoding.jsontext import JsonError, read_json
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
-from fleet.devcluster.decoding.syntax import syntax_fault
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
 from fleet.devcluster.kinds.catalogue import schemas
 from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
@@ -118,10 +116,9 @@ def exact_of(kind: ResourceType) -> Exact:
 
 def _decoded(kind: ResourceType, raw: bytes) -> Any:
     try:
-        return msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        why = syntax_fault(raw) or str(error)
-        raise unrecognised(kind, f"couldn't get version/kind; json parse error: {why}", raw) from None
+        return read_json(raw)
+    except JsonError as error:
+        raise unrecognised(kind, f"couldn't get version/kind; json parse error: {error}", raw) from None
 
 
 def _from_yaml(kind: ResourceType, raw: bytes) -> tuple[Object, list[str]]:

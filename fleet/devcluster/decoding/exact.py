@@ -48,7 +48,7 @@ class Exact:
         """None for a body that must be read with care: not JSON, of a wrong type, with unknown or repeated fields."""
         try:
             body: dict[str, Any] = self._decoder.decode(raw)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
         return body if is_whole(raw, body) else None
 

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster.fields.applying import Application
+from fleet.devcluster.fields.checking import misfits, together
+from fleet.devcluster.fields.elements import ElementError
 from fleet.devcluster.fields.ledger import Entries, Ledger, entries_of, read
 from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.fields.resetfields import reset_fields
@@ -16,6 +18,7 @@ from fleet.devcluster.fields.sets import FieldSet
 from fleet.devcluster.fields.updating import claimed, owners_after
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.schemas.values import same
+from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.structure import Structure
 from shards.objects import Object, Resource
 
@@ -72,14 +75,33 @@ class Tracking(msgspec.Struct, frozen=True):
                 metadata["managedFields"] = kept
 
     def apply(self, old: Object | None, wanted: Object, *, force: bool) -> tuple[Object, Entries | None]:
-        """The object of an apply (without managedFields) and its entries. Raises Conflicts, LedgerError."""
+        """The object of an apply, without managedFields, and its entries.
+
+        Raises Conflicts, LedgerError, StatusError.
+        """
         live, ledger = None, Ledger()
         if old is not None:
             live = {**old, "metadata": dict(old["metadata"])}
             ledger = read(live["metadata"].pop("managedFields", None))
         application = Application(live, wanted, self.manager, self.structure, self.ignored, self.kind.structure)
-        found, after = application.result(ledger, force=force)
+        try:
+            found, after = application.result(ledger, force=force)
+        except ElementError as error:
+            raise self._unreadable(live or wanted, error) from None
         return found, self._written(after)
+
+    def _unreadable(self, live: Object, error: ElementError) -> StatusError:
+        """500 of an object that breaks the rules of its own lists, which only an apply finds out."""
+        metadata, resource = live["metadata"], self.kind.resource
+        what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {resource.group}/{resource.version}"
+        known = {name: value for name, value in live.items() if name in self.kind.structure.properties}
+        found = list(misfits(known, self.kind.structure)) or [str(error)]
+        return StatusError(
+            500,
+            "",
+            f"failed to create manager for existing fields: failed to convert new object ({what}, "
+            f"Kind={self.kind.kind}) to smd typed: {together(found)}",
+        )
 
     @staticmethod
     def _written(ledger: Ledger) -> Entries | None:

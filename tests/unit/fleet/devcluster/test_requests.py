@@ -70,3 +70,11 @@ def test_field_validation_warns_unless_told_otherwise() -> None:
 )
 def test_a_path_names_an_object_a_collection_or_neither(path: str, target: Target | None) -> None:
     assert Target.parse(path) == target
+
+
+@pytest.mark.parametrize("values", [("",), ("x",), ("All", "x"), ("", "All")])
+def test_every_value_of_a_dry_run_must_be_all(values: tuple[str, ...]) -> None:
+    assert Request("POST", "/", [("dryRun", "All"), ("dryRun", "All")]).dry_run
+    assert not Request("POST", "/").dry_run
+    with pytest.raises(StatusError, match=r"Unsupported value: .*: supported values"):
+        _ = Request("POST", "/", [("dryRun", value) for value in values]).dry_run
