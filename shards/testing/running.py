@@ -61,16 +61,19 @@ class RunningControllers:
             self._failures.raise_outcome()
             if self._garbage.done():
                 self._garbage.result()
-            version, keys = self._server.storage.version, self.shard.unsettled()
-            behind = [] if keys else [text for view in self.shard.views.values() for text in self._lacks(view)]
-            state = version, keys, behind
-            now = loop_seconds()
+            keys, now = self.shard.unsettled(), loop_seconds()
+            state = self._server.storage.version, keys
             if state != before:
                 before, since = state, now
-            if not (keys or behind) and now - since >= quiet_seconds:
+            calm, late = not keys and now - since >= quiet_seconds, now >= deadline
+            # Views are compared as a whole, which is not to be done at every look.
+            behind = [text for view in self.shard.views.values() for text in self._lacks(view)] if calm or late else []
+            if calm and not behind:
                 return
-            if now >= deadline:
+            if late:
                 raise self._not_settled(within_seconds, keys, behind)
+            if behind:
+                since = now
             await asyncio.sleep(POLL_SECONDS)
 
     def _not_settled(self, seconds: float, keys: Sequence[str], behind: Sequence[str]) -> NotSettled:

@@ -1,4 +1,4 @@
-"""What an author may expect while controllers run: garbage goes, errors come to light, `settled` does not lie."""
+"""What an author may expect while controllers run: garbage goes, errors come to light."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from fleet.devcluster.faults import Events
 from fleet.devcluster.faults.match import Match
-from fleet.devcluster.faults.words import Cut, DelayEvents, HideEvents, Refuse, Silence
+from fleet.devcluster.faults.words import Refuse
 from shards import Context, Controller, PlainContext, Request, Result, TerminalError
 from shards.errors import ConfigError, Invalid
 from shards.objects import Object
@@ -186,38 +185,6 @@ async def test_an_outcome_that_a_function_raises_is_the_tests(cluster: EmbeddedC
     with pytest.raises(pytest.fail.Exception, match="nobody wants a"):
         async with cluster.running(controller(reconcile)) as controllers:
             await asyncio.sleep(1)
-
-
-# -- views -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Silence(match=Match(verbs=("watch",), resource=WEBSITES), until_seconds=40),
-        Cut(match=Match(verbs=("watch", "list"), resource=WEBSITES), after_bytes=0, until_seconds=40),
-        Refuse(match=Match(verbs=("watch", "list"), resource=WEBSITES), status=500, until_seconds=40),
-        DelayEvents(match=Match(resource=WEBSITES), seconds=40),
-    ],
-    ids=lambda fault: type(fault).__name__,
-)
-async def test_settled_waits_for_a_view_that_does_not_show_everything(cluster: EmbeddedCluster, fault: Any) -> None:
-    async with cluster.running(pages()) as controllers:
-        await controllers.settled()
-        cluster.server.faults.inject(fault)
-        await cluster.create(website("a"))
-        await controllers.settled(within_seconds=600)
-        assert await cluster.get(CONFIG_MAPS, "a") is not None
-
-
-async def test_settled_names_what_a_view_never_shows(cluster: EmbeddedCluster) -> None:
-    cluster.server.faults.inject(HideEvents(match=Match(resource=WEBSITES), events=Events(name="hidden")))
-    async with cluster.running(pages()) as controllers:
-        await cluster.create(website("hidden"))
-        with pytest.raises(
-            NotSettled, match=f"the view of {WEBSITES} does not show what the server has of default/hid"
-        ):
-            await controllers.settled(within_seconds=5)
 
 
 # -- what authors write ----------------------------------------------------------------------------------------------
