@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from fleet.devcluster.http import HttpDoor, serve
 from fleet.devcluster.journal import Entry
-from fleet.devcluster.kubeconfig import kubeconfig_text
+from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -50,7 +50,7 @@ class EmbeddedServer:
         try:
             self._door = self.run(self._serve())
             text = kubeconfig_text(self._door.url, name="embedded", token=self.settings.admin_token)
-            self.kubeconfig.write_text(text)
+            write_kubeconfig(self.kubeconfig, text)
         except BaseException:
             self._end()
             raise
