@@ -5,7 +5,6 @@ Only metadata is decoded eagerly; the body stays bytes until somebody asks for i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -70,8 +69,7 @@ class ObjectName(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True, order=True):
     """An API resource, by its plural. group is "" for the core group."""
 
     group: str

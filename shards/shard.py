@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shards.controller import Controller
 from shards.engine import Engine
@@ -21,7 +21,7 @@ from shards.keyrange import KeyRange
 from shards.objects import Key, newest
 from shards.own_writes import Barrier, Phase
 from shards.runtime import WorkerRuntime
-from shards.shard_views import make_engine, make_views
+from shards.shard_views import ShardView, make_engine, make_views
 from shards.store import StoreReader
 from shards.tenure import Tenure
 from shards.watermark import ResourceMark, Watermark
@@ -141,6 +141,11 @@ class Shard:
         self._runtime.journal.write(Note(what, self._runtime.clock(), range=str(self.range), epoch=epoch))
 
     # -- what is asked from outside ----------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, ShardView]:
+        """What it sees, by the names that marks and gates use."""
+        return self._views
 
     @property
     def trouble(self) -> str:

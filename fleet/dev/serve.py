@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from fleet.dev.documents import read_documents
+from fleet.dev.documents import Document, check_kinds, read_objects
 from fleet.dev.options import NAMESPACE
 from fleet.dev.server import CONTEXT, HOST
 from fleet.devcluster.http import HttpDoor, serve
@@ -26,7 +25,6 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import error_from
 from shards.errors import ApiError, ConfigError
-from shards.objects import Object
 
 _TOKEN = re.compile(r"[!-~]+")
 """What a header can carry behind "Bearer"."""
@@ -67,28 +65,12 @@ class ServeOptions:
 
 def serve_alone(options: ServeOptions) -> int:
     """Serves until Ctrl-C or SIGTERM; a second one does not wait for the end. Raises ConfigError."""
-    documents = [(file, body) for file in options.load for body in read_objects(file)]
+    documents = [each for file in options.load for each in read_objects("--load", file)]
     asyncio.run(_serve(options, documents))
     return 0
 
 
-def read_objects(file: Path) -> list[Object]:
-    """The objects in a YAML file, in order; a `List` stands for its items. Raises ConfigError."""
-    found: list[Any] = []
-    for body in read_documents("--load", file):
-        if isinstance(body, dict) and body.get("kind") == "List" and isinstance(body.get("items"), list):
-            found += body["items"]
-        else:
-            found.append(body)
-    for body in found:
-        if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
-            raise ConfigError("--load", f"{file} holds something without apiVersion and kind")
-        if not isinstance(body.get("metadata"), dict):
-            raise ConfigError("--load", f"{file} holds a {body['kind']} whose metadata is no object; it needs a name")
-    return found
-
-
-async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]) -> None:
+async def _serve(options: ServeOptions, documents: Sequence[Document]) -> None:
     stop = _stopping()
     tls = _tls(options)
     async with AsyncExitStack() as closing:
@@ -96,8 +78,10 @@ async def _serve(options: ServeOptions, documents: Sequence[tuple[Path, Object]]
         if options.journal is not None:
             closing.callback(JournalFile(recorder, options.journal).close)
         servers = front_ends(options, recorder)
-        for file, body in documents:
-            await _create(servers[0], file, body, options.admin_token or "")
+        registry = servers[0].registry
+        check_kinds("--load", documents, lambda version, kind: registry.of(version, kind) is not None)
+        for document in documents:
+            await _create(servers[0], document, options.admin_token or "")
         urls: list[str] = []
         for each in servers:
             door = await _listening(each, options.port, tls)
@@ -167,14 +151,14 @@ def _no_password() -> str:
     raise ValueError("no password")
 
 
-async def _create(server: ApiServer, file: Path, body: Object, token: str) -> None:
-    kind = server.registry.of(body["apiVersion"], body["kind"])
-    metadata = body["metadata"]
-    name = metadata.get("name") or metadata.get("generateName") or ""
-    what = f"{body['kind']} {name!r} of {file}"
+async def _create(server: ApiServer, document: Document, token: str) -> None:
+    body = document.body
+    name = body["metadata"].get("name") or body["metadata"].get("generateName") or ""
+    kind = server.registry.of(*document.type)
+    what = f"{document.place}: {body['kind']} {name!r}"
     if kind is None:
         raise ConfigError("--load", f"{what}: nothing serves this kind; load its CustomResourceDefinition before it")
-    namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""
+    namespace = body["metadata"].get("namespace") or "default" if kind.namespaced else ""
     headers = {"user-agent": "fleet-serve", "content-type": "application/json", "authorization": f"Bearer {token}"}
     answer = await server.handle("POST", kind.resource.path(namespace), (), msgspec.json.encode(body), headers)
     if answer.status != 201:

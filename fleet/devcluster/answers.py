@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -36,8 +35,7 @@ class EventStream(Protocol):
         """Ends the stream after what is ready; idempotent."""
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(msgspec.Struct):
     """body: complete unless `stream` is set; then lines come from the stream until it ends.
 
     headers: further ones of the response. warnings: sentences; a door sends each as a Warning header of its own.
@@ -48,7 +46,7 @@ class Answer:
     content_type: str = JSON
     retry_after: str = ""
     stream: EventStream | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = {}
     warnings: Sequence[str] = ()
 
     @classmethod

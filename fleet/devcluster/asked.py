@@ -12,6 +12,9 @@ from fleet.devcluster.requests import Request, Target
 FLEET = "fleet/"
 """How the User-Agent of a fleet begins: only a fleet's preconditions are judged, and finding them costs a decode."""
 
+_DIGITS = 19
+"""Of numbers beyond what a limit can be; a client may send any text."""
+
 _BODY_LIMIT = 64 * 1024
 """Bytes of a longer body are left out; its digest is kept."""
 
@@ -85,7 +88,7 @@ def _read(request: Request) -> Sent:
     return Sent(
         resource_version=query.get("resourceVersion"),
         match=query.get("resourceVersionMatch", ""),
-        limit=int(limit) if limit.isdecimal() else 0,
+        limit=int(limit) if limit.isascii() and limit.isdecimal() and len(limit) < _DIGITS else 0,
         continues=bool(query.get("continue")),
         watch=request.flag("watch"),
         labels=query.get("labelSelector", ""),
@@ -99,7 +102,7 @@ def preconditions(verb: str, body: bytes) -> tuple[str, str]:
     """UID and resourceVersion, "" where the write does not ask for one; a JSON patch asks in tests, not in these."""
     try:
         found = _BODIES.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return "", ""
     given = found.preconditions if verb in ("delete", "deletecollection") else found.metadata
     return given.uid or "", given.resource_version or ""

@@ -39,9 +39,9 @@ def encode(kind: ResourceType, body: Object, version: int) -> Stored:
         metadata["resourceVersion"] = str(version)
     else:
         metadata.pop("resourceVersion", None)
-    ordered: dict[str, Any] = {"kind": kind.kind, "apiVersion": kind.resource.api_version, "metadata": metadata}
+    ordered: dict[str, Any] = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
     ordered.update(body)
-    ordered["kind"], ordered["apiVersion"] = kind.kind, kind.resource.api_version
+    ordered["kind"], ordered["apiVersion"] = kind.kind, kind.api_version
     meta = msgspec.convert(metadata, Meta)
     raw = msgspec.json.encode(ordered, order="sorted" if kind.custom else None)
     return Stored(object_key(meta.namespace, meta.name), version, raw, meta)

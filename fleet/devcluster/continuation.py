@@ -13,10 +13,10 @@ import re
 import msgspec
 
 from fleet.devcluster import statuses
+from fleet.devcluster.decoding.syntax import syntax_fault
 
 _VERSION = "meta.k8s.io/v1"
 _INVALID = "invalid continue token: continue key is not valid"
-_TRUNCATED = "unexpected end of JSON input"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -37,7 +37,7 @@ class Continuation(msgspec.Struct):
         raw = _unpacked(text)
         try:
             token = msgspec.json.decode(raw, type=cls)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise statuses.bad_request(f"{_INVALID}: {_complaint(raw, error)}") from None
         if token.v != _VERSION:
             raise statuses.bad_request(f"{_INVALID}: server does not recognize this encoded version {token.v}")
@@ -61,24 +61,8 @@ def _unpacked(text: str) -> bytes:
 
 def _complaint(raw: bytes, error: Exception) -> str:
     """What Go's JSON decoder says of the commonest cases."""
-    text = raw.decode("latin-1").lstrip(" \t\r\n")
-    for word in ("true", "false", "null"):
-        if text.startswith(word[0]) and not text.startswith(word):
-            at = next((at for at, sign in enumerate(text) if sign != word[at]), -1)
-            if at > 0:
-                return f"invalid character {_quoted(text[at])} in literal {word} (expecting '{word[at]}')"
-            return _TRUNCATED
-    for sign, kind in (("[", "array"), ('"', "string"), ("t", "bool"), ("f", "bool")):
-        if text.startswith(sign):
-            return f"json: cannot unmarshal {kind} into Go value of type storage.continueToken"
-    if text[:1].isdigit():
-        return "json: cannot unmarshal number into Go value of type storage.continueToken"
-    if text and text[0] not in "{-n":
-        return f"invalid character {_quoted(text[0])} looking for beginning of value"
-    return str(error) if text else _TRUNCATED
-
-
-def _quoted(sign: str) -> str:
-    if sign == "'":
-        return "'\\''"
-    return f"'{sign}'" if sign.isprintable() else f"'\\u{ord(sign):04x}'"
+    if fault := syntax_fault(raw):
+        return fault
+    kinds = {"[": "array", '"': "string", "t": "bool", "f": "bool"} | dict.fromkeys("-0123456789", "number")
+    kind = kinds.get(raw.decode("latin-1").lstrip(" \t\r\n")[:1])
+    return f"json: cannot unmarshal {kind} into Go value of type storage.continueToken" if kind else str(error)

@@ -42,7 +42,7 @@ class Definitions:
 
     def follow(self, kind: ResourceType, outcome: Outcome) -> None:
         """To be called after every write; takes notice of definitions, and of objects whose definition waits."""
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        if kind.defines:
             self._settle(outcome.stored.decode(), removed=outcome.removed)
         if self._ending:
             self.settle()

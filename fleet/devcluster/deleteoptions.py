@@ -13,7 +13,7 @@ from fleet.devcluster.causes import Cause
 from fleet.devcluster.decoding.gotexts import go_kind
 from fleet.devcluster.decoding.gotypes import Findings, GoType, GoTypes
 from fleet.devcluster.decoding.identity import TYPE_META
-from fleet.devcluster.decoding.syntax import syntax_fault
+from fleet.devcluster.decoding.jsontext import JsonError, read_json
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
 from fleet.devcluster.kinds.catalogue import schemas
 from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
@@ -84,9 +84,9 @@ def _decoded(request: Request) -> dict[str, Any]:
     raw, content_type = request.body or b"", request.content_type
     if content_type in ("", "application/json"):
         try:
-            value = msgspec.json.decode(raw)
-        except msgspec.DecodeError as error:
-            raise statuses.bad_request(_NO_JSON + (syntax_fault(raw) or str(error))) from None
+            value = read_json(raw)
+        except JsonError as error:
+            raise statuses.bad_request(f"{_NO_JSON}{error}") from None
     elif content_type == "application/yaml":
         try:
             value, _ = read_yaml(raw)
@@ -116,7 +116,7 @@ def _typed(value: dict[str, Any]) -> dict[str, Any]:
     """The options with known fields only. Any group has such options. Raises StatusError 400."""
     kind = value.get("kind") or _KIND
     if kind != _KIND:
-        version = value.get("apiVersion") or "v1"
+        version = value.get("apiVersion") or "meta.k8s.io/v1"
         raise statuses.bad_request(
             f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         )

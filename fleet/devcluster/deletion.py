@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleet.devcluster import statuses
 from fleet.devcluster.deleteoptions import DeleteOptions
 from fleet.devcluster.resources import NAMESPACES, ResourceType
 from shards.objects import Object
@@ -9,8 +10,15 @@ from shards.objects import Object
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
+_IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 _ORPHANING = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
 """Whose dependents stay unless the delete says otherwise: old clients expect it."""
+
+
+def check_mortal(kind: ResourceType, name: str) -> None:
+    """Raises StatusError 403 for a namespace that every cluster has (the admission plugin NamespaceLifecycle)."""
+    if kind.resource == NAMESPACES.resource and name in _IMMORTAL:
+        raise statuses.forbidden(kind, name, "this namespace may not be deleted")
 
 
 def finalizers_after(kind: ResourceType, metadata: Object, options: DeleteOptions) -> list[str]:

@@ -11,6 +11,7 @@ import msgspec
 from fleet.devcluster import statuses
 from fleet.devcluster.kinds.catalogue import Entry, Subresource, entries
 from fleet.devcluster.kinds.rules import UNSERVED_SUBRESOURCES, VIRTUAL
+from fleet.devcluster.printing.accept import YAML
 from fleet.devcluster.resources import Registry
 
 Document = dict[str, Any]
@@ -19,7 +20,8 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 _VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
 _STAGES = {None: 2, "beta": 1, "alpha": 0}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_MEDIA_TYPES = ("application/json", "application/yaml", "application/*", "*/*")
+_QUALITY = re.compile(r"[0-9]{1,4}(\.[0-9]{0,9})?")
+_MEDIA_TYPES = ("application/json", YAML, "application/*", "*/*")
 _NOT_ACCEPTED = (
     "only the following media types are accepted: application/json, application/yaml, "
     "application/vnd.kubernetes.protobuf"
@@ -27,8 +29,14 @@ _NOT_ACCEPTED = (
 
 
 def discovery_answer(registry: Registry, path: str, accept: str = "") -> tuple[bytes, str]:
-    """Body and content type of a path below /api and /apis. Raises StatusError 404, 406."""
-    parts = [part for part in path.split("/") if part]
+    """Body in JSON, and the content type that is wanted, of a path below /api and /apis.
+
+    Raises StatusError 404, 406.
+    """
+    parts = path.strip("/").split("/")
+    if "" in parts:
+        built_in = parts[0] == "api" or (parts[1] != "" and registry.has_built_in(parts[1]))
+        raise statuses.no_such_resource() if built_in else statuses.no_such_path()
     if len(parts) == 1:
         form = accepted_form(accept, aggregated=True)
         if form == AGGREGATED:
@@ -42,19 +50,23 @@ def discovery_answer(registry: Registry, path: str, accept: str = "") -> tuple[b
 
 
 def accepted_form(accept: str, *, aggregated: bool = False) -> str:
-    """The first media type of an Accept header that can be given. Raises StatusError 406."""
-    clauses = [clause.replace(" ", "") for clause in accept.split(",") if clause.strip()]
-    for clause in clauses:
-        media, *parameters = clause.split(";")
+    """The media type of an Accept header that is wanted most and can be given. Raises StatusError 406."""
+    clauses = [clause.replace(" ", "").split(";") for clause in accept.split(",") if clause.strip()]
+    for media, *parameters in sorted(clauses, key=_weight, reverse=True):
         wanted = {part for part in parameters if not part.startswith(("q=", "profile=", "charset="))}
         if aggregated and media == "application/json" and wanted == set(AGGREGATED.split(";")[1:]):
             return AGGREGATED
-        # A door that writes YAML makes it of the JSON.
         if media in _MEDIA_TYPES and not any("as=" in part for part in wanted):
-            return "application/json"
+            return YAML if media == YAML else "application/json"
     if clauses:
         raise statuses.StatusError(406, "NotAcceptable", _NOT_ACCEPTED)
     return "application/json"
+
+
+def _weight(clause: list[str]) -> float:
+    """The q of a media type; 1 where it is missing or no number."""
+    text = next((part[2:] for part in clause[1:] if part.startswith("q=")), "1")
+    return float(text) if _QUALITY.fullmatch(text) else 1.0
 
 
 def group_versions(registry: Registry) -> dict[str, list[str]]:

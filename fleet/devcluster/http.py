@@ -13,18 +13,22 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import HttpVersion11, web
+from aiohttp.web_protocol import RequestPayloadError
 from multidict import CIMultiDict
 
 from fleet.devcluster import browsers, statuses
 from fleet.devcluster.answers import JSON, Answer, ConnectionLost, EventStream
 from fleet.devcluster.control import PREFIX, Control, refused
-from fleet.devcluster.listener import BODY_LIMIT, Listener
-from fleet.devcluster.requests import TRUE, parse_query
+from fleet.devcluster.listener import Listener
+from fleet.devcluster.requests import BODY_LIMIT, TRUE, has_bad_escape, parse_query
 from fleet.devcluster.server import ApiServer
 
 _GZIP_THRESHOLD_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
 """Both as in the real server's response writers; it compresses lists and objects, never watches."""
+
+_BODILESS = frozenset({"GET", "HEAD"})
+"""Methods whose bodies the real server does not look at."""
 
 _PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
@@ -76,16 +80,19 @@ async def serve(
 
 
 async def _respond(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
+    split = split_target(request.raw_path)
+    if split is None:
+        return _no_http()
+    path, raw_query = split
     try:
-        body = await request.read() if request.can_read_body else None
+        body = await request.read() if request.can_read_body and request.method not in _BODILESS else None
     except web.HTTPRequestEntityTooLarge:
         return await send(request, Answer.failed(statuses.too_big(BODY_LIMIT)))
-    path, _, raw_query = request.raw_path.partition("?")
-    if "%" in path:
-        path = unquote(path)
+    except RequestPayloadError:
+        return _no_http()
     headers: dict[str, str] = {}
     for name, value in request.headers.items():
-        headers.setdefault(name.lower(), value)
+        headers.setdefault(name.lower(), _utf8(value))
     if "audit-id" not in headers:
         headers["audit-id"] = str(UUID(int=server.rng.getrandbits(128), version=4))
     try:
@@ -95,10 +102,42 @@ async def _respond(server: ApiServer, request: web.BaseRequest) -> web.StreamRes
     if answer.stream is None and answer.content_type == JSON and _for_people(headers.get("user-agent", ""), raw_query):
         answer.body = msgspec.json.format(answer.body, indent=2)
     answer.headers = {"Audit-Id": headers["audit-id"], "Cache-Control": "no-cache, private", **answer.headers}
-    if len(answer.body) > _GZIP_THRESHOLD_BYTES and "gzip" in headers.get("accept-encoding", ""):
+    if len(answer.body) > _GZIP_THRESHOLD_BYTES and _takes_gzip(headers.get("accept-encoding", "")):
         answer.body = gzip.compress(answer.body, _GZIP_LEVEL)
         answer.headers.update({"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
     return await send(request, answer)
+
+
+def split_target(raw: str) -> tuple[str, str] | None:
+    """The path, decoded, and the raw query of a request line; None where Go's net/url finds a bad escape in the path.
+
+    A client may name the server too, as it does to a proxy: `http://host/path`.
+    """
+    path, _, query = _utf8(raw).partition("?")
+    if not path.startswith("/"):
+        path = "".join(path.partition("://")[2].partition("/")[1:])
+    if "%" in path:
+        if has_bad_escape(path):
+            return None
+        path = unquote(path)
+    return path, query
+
+
+def _utf8(text: str) -> str:
+    """The text, with bytes that are not UTF-8, which aiohttp keeps as surrogates, replaced as Go's JSON does."""
+    return text if text.isascii() else text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _no_http() -> web.Response:
+    """As Go's server refuses what it cannot read."""
+    answer = web.Response(status=400, text="400 Bad Request")
+    answer.force_close()
+    return answer
+
+
+def _takes_gzip(accept_encoding: str) -> bool:
+    """As the real server reads it: the plain word, without a weight."""
+    return any(each.strip() == "gzip" for each in accept_encoding.split(","))
 
 
 def _for_people(user_agent: str, raw_query: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_int
 from fleet.devcluster.schemas.names import subdomain_faults
 
 LabelTest = Callable[[Mapping[str, str]], bool]
@@ -17,9 +18,7 @@ _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=,()!<>])|([^ \t\r\n,()=!<>]+))")
 _SPECIAL = frozenset(("==", "!=", "=", ",", "(", ")", "!", "<", ">", ""))
 _OPERATORS = ("in", "notin", "=", "==", "!=", "<", ">")
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_INTEGER = re.compile(r"[-+]?[0-9]+")
 _LENGTH_LIMIT = 63
-_INTEGER_LIMIT = 1 << 63
 _NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -183,7 +182,7 @@ def _check(faults: list[_RequirementError]) -> None:
 
 
 def _invalid(field: str, value: str, wrong: list[str]) -> _RequirementError:
-    return _RequirementError(f'{field}: Invalid value: "{value}": {"; ".join(wrong)}')
+    return _RequirementError(f"{field}: Invalid value: {go_quoted(value)}: {'; '.join(wrong)}")
 
 
 def _equal(key: str, operator: str, value: str) -> LabelTest:
@@ -220,7 +219,7 @@ def _compared(key: str, operator: str, text: str) -> LabelTest:
 
 def _integer(text: str) -> int | None:
     """None for what Go's ParseInt refuses at 64 bits."""
-    if not _INTEGER.fullmatch(text):
+    try:
+        return parse_int(text)
+    except NumberError:
         return None
-    value = int(text)
-    return value if -_INTEGER_LIMIT <= value < _INTEGER_LIMIT else None

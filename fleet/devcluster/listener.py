@@ -7,17 +7,19 @@ import errno
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.http_parser import RawRequestMessage
 
 from fleet.devcluster.faults import Faults
+from fleet.devcluster.requests import BODY_LIMIT
 from shards.errors import ConfigError
 
-BODY_LIMIT = 3 * 1024 * 1024
-"""The real server's limit on a request body, in bytes."""
-
+_HEAD_LIMIT = 1024 * 1024
+"""Of a request line and of a header, in bytes: what Go's server takes for all of them together."""
 _BACKLOG = 128
 _SHUTDOWN_SECONDS = 1.0
 
@@ -37,7 +39,15 @@ class Listener:
         self._tls = tls
         self._handler = handler
         self._busy: set[web.RequestHandler] = set()
-        self._web = web.Server(self._handle, request_factory=_request, handler_cancellation=True, access_log=None)
+        self._web = _Server(
+            self._handle,
+            request_factory=_request,
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=_HEAD_LIMIT,
+            max_field_size=_HEAD_LIMIT,
+            auto_decompress=False,  # the API server does not know Content-Encoding in requests
+        )
         self._kept: socket.socket | None = None
         self._listening: socket.socket | None = None
         self._server: asyncio.Server | None = None
@@ -113,6 +123,32 @@ class Listener:
             self._server = server
         else:
             server.close()
+
+
+class _Connection(web.RequestHandler):
+    """Refuses what is no HTTP in the words of Go's server."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return super().handle_error(request, status, exc, message)
+        if isinstance(exc, LineTooLong):
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        answer = web.Response(status=status, text=f"{int(status)} {HTTPStatus(status).phrase}")
+        answer.force_close()
+        return answer
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
 
 
 def _socket(host: str, port: int, *, shared: bool) -> socket.socket:

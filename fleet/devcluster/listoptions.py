@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_uint
 from fleet.devcluster.labelselector import SelectorError, parse_labels
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import ResourceType
@@ -17,7 +18,6 @@ EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"
 _MATCH = "resourceVersionMatch"
 _NAMES = ("metadata.name", "metadata.namespace")
-_VERSION_LIMIT = 1 << 64
 _WITH_CONTINUE = "resourceVersionMatch is forbidden when continue is provided"
 
 
@@ -26,8 +26,8 @@ def filter_of(kind: ResourceType, namespace: str, request: Request, *, sharded: 
 
     sharded: whether shardSelector is honoured. The order of the refusals is the real server's.
     """
-    request.number("limit")
     request.number("timeoutSeconds")
+    request.number("limit")
     try:
         labels = parse_labels(request.option("labelSelector"))
         fields = parse_fields(request.option("fieldSelector"))
@@ -71,14 +71,13 @@ def version_of(request: Request, *, single: bool = False) -> int:
     text = request.option("resourceVersion")
     if not text:
         return 0
-    malformed = not (text.isascii() and text.isdecimal())
-    if malformed or int(text) >= _VERSION_LIMIT:
-        why = "invalid syntax" if malformed else "value out of range"
-        message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+    try:
+        return parse_uint(text)
+    except NumberError as error:
+        message = f"resourceVersion: Invalid value: {go_quoted(text)}: {error}"
         if single or request.flag("watch"):
-            raise statuses.StatusError(500, "", message)
-        raise statuses.bad_request(f"invalid resource version: {message}")
-    return int(text)
+            raise statuses.StatusError(500, "", message) from None
+        raise statuses.bad_request(f"invalid resource version: {message}") from None
 
 
 def wants_initial_events(request: Request) -> bool:
@@ -125,4 +124,6 @@ def _forbidden(field: str, why: str) -> Cause:
 
 def _unsupported(value: str, supported: tuple[str, ...]) -> Cause:
     allowed = ", ".join(f'"{each}"' for each in supported)
-    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', _MATCH)
+    return Cause(
+        "FieldValueNotSupported", f"Unsupported value: {go_quoted(value)}: supported values: {allowed}", _MATCH
+    )

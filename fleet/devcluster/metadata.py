@@ -5,60 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.schemas import objectmeta
 from fleet.devcluster.schemas.names import label_faults, path_segment_faults, subdomain_faults
-from fleet.devcluster.schemas.objectmeta import OWNER_REQUIRED, invalid, masked
+from fleet.devcluster.schemas.objectmeta import OWNER_FIELDS, OWNER_REQUIRED, invalid, masked
 from fleet.devcluster.schemas.values import quoted
 from shards.objects import Object
 
+_KEPT = (
+    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+)
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _STRICT_FINALIZER_GROUPS = ("", "apps")
 _NAME_FAULTS = {"label": label_faults, "subdomain": subdomain_faults}
 
 
-class _Owner(msgspec.Struct, rename="camel", omit_defaults=True):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-    block_owner_deletion: bool | None = None
-
-
-class _ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The fields that are kept; null and empty ones are left out, as the real server does."""
-
-    name: str | None = None
-    generate_name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    generation: int | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    owner_references: list[_Owner] | None = None
-    finalizers: list[str] | None = None
-    managed_fields: list[dict[str, Any]] | None = None
-
-
-def normalised(metadata: Any) -> Object:
-    """Known fields only, without empty ones. Raises msgspec.ValidationError where a type is wrong."""
-    parsed = msgspec.convert(metadata or {}, _ObjectMeta)
-    plain: Object = msgspec.to_builtins(parsed)
-    kept = {name: value for name, value in plain.items() if value not in ("", {}, []) and value is not None}
-    if parsed.managed_fields is not None:
-        kept["managedFields"] = parsed.managed_fields
-    for owner in kept.get("ownerReferences", ()):
-        for name in OWNER_REQUIRED:
-            owner.setdefault(name, "")
+def normalised(metadata: Mapping[str, Any] | None) -> Object:
+    """Metadata of which every field has the right type, with the fields that are kept: empty ones are left out, as the
+    real server does. What is below it may be shared.
+    """
+    given = metadata or {}
+    kept = {name: given[name] for name in _KEPT if name in given and (given[name] or given[name] == 0)}
+    if "ownerReferences" in kept:
+        kept["ownerReferences"] = [_owner(each) for each in kept["ownerReferences"]]
+    if given.get("managedFields") is not None:
+        kept["managedFields"] = given["managedFields"]
     return kept
+
+
+def _owner(given: Mapping[str, Any]) -> Object:
+    owner = {name: given[name] for name in OWNER_FIELDS if given.get(name) not in (None, "")}
+    for name in OWNER_REQUIRED:
+        owner.setdefault(name, "")
+    return owner
 
 
 def name_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cause]:
@@ -78,15 +59,16 @@ def name_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cau
         yield Cause("FieldValueForbidden", "Forbidden: not allowed on this type", "metadata.namespace")
 
 
-def common_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> Iterator[Cause]:
+def common_causes(kind: ResourceType, metadata: Mapping[str, Any]) -> list[Cause]:
     """What is wrong with generation, labels, annotations, owner references and finalizers."""
-    yield from objectmeta.common_causes(metadata)
-    if kind.custom or not metadata.get("finalizers") or kind.resource.group not in _STRICT_FINALIZER_GROUPS:
-        return
+    found = objectmeta.common_causes(metadata)
+    if kind.custom or "finalizers" not in metadata or kind.resource.group not in _STRICT_FINALIZER_GROUPS:
+        return found
     for index, finalizer in enumerate(metadata["finalizers"]):
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             why = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid(f"metadata.finalizers[{index}]", finalizer, why)
+            found.append(invalid(f"metadata.finalizers[{index}]", finalizer, why))
+    return found
 
 
 def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -100,6 +82,12 @@ def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | Non
             f"metadata.finalizers: {quoted(finalizer)}: prefer a domain-qualified finalizer name{how} to avoid "
             "accidental conflicts with other finalizer writers"
         )
+
+
+def untouched(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether an update leaves the metadata as it is. What `new` says of managedFields does not count if missing."""
+    sizes = [len(each) - ("managedFields" in each) for each in (new, old)]
+    return sizes[0] == sizes[1] and new.items() <= old.items()
 
 
 def update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:

@@ -22,6 +22,7 @@ USER_AGENT = "kube-controller-manager/embedded namespace-controller"
 
 _MANAGER = Manager("kube-controller-manager")
 _STATUS_MANAGER = Manager("kube-controller-manager", subresource="status")
+_FINALIZER = "kubernetes"
 _WELL = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
@@ -63,7 +64,8 @@ class NamespaceEnd:
             if remaining and table.kind.resource.plural == "pods":
                 break
         self._tell(name, remaining, finalizers)
-        return deleted if remaining else deleted + self._finish(name)
+        held = (namespace.decode().get("spec") or {}).get("finalizers") or ()
+        return deleted if remaining or _FINALIZER not in held else deleted + self._finish(name)
 
     def _empty(self, table: Table, namespace: str) -> int:
         deleted = 0
@@ -94,9 +96,12 @@ class NamespaceEnd:
             self.log.own_write("update", NAMESPACES, outcome, USER_AGENT)
 
     def _finish(self, name: str) -> int:
+        """Takes the finalizer of this controller away; others may hold the namespace still."""
+
         def change(body: Object) -> Object:
-            spec = {key: value for key, value in (body.get("spec") or {}).items() if key != "finalizers"}
-            return {**body, "spec": spec}
+            spec = dict(body.get("spec") or {})
+            kept = [each for each in spec.pop("finalizers", None) or () if each != _FINALIZER]
+            return {**body, "spec": {**spec, "finalizers": kept} if kept else spec}
 
         outcome = self.writer.patch(self.storage.table(NAMESPACES), "", name, change, "finalize", manager=_MANAGER)
         self.log.own_write("update", NAMESPACES, outcome, USER_AGENT)

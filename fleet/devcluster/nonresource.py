@@ -6,6 +6,8 @@ from fleet.devcluster import statuses
 from fleet.devcluster.answers import JSON, Answer
 from fleet.devcluster.discovery import discovery_answer, group_versions
 from fleet.devcluster.openapi.documents import OpenApi
+from fleet.devcluster.printing.accept import YAML, check_json
+from fleet.devcluster.printing.showing import show_as_yaml
 from fleet.devcluster.requests import Request
 from fleet.devcluster.resources import Registry
 from fleet.devcluster.wellknown import HEALTH_PATHS, health_answer, paths_answer, version_answer
@@ -20,14 +22,24 @@ class NonResource:
 
     def answer(self, request: Request) -> Answer:
         """Raises StatusError 404, 406."""
-        root = request.path.strip("/").partition("/")[0]
+        path = request.path
+        root, _, rest = path.strip("/").partition("/")
+        if not path.startswith("/") or path.startswith("//") or path == "/apis//":
+            raise statuses.no_such_path()
         if root in ("api", "apis"):
-            return Answer(200, *discovery_answer(self._registry, request.path, request.accept))
-        if root == "openapi":
+            answer = Answer(200, *discovery_answer(self._registry, request.path, request.accept))
+            if answer.content_type == YAML:
+                show_as_yaml(answer)
+            return answer
+        if root == "openapi" and not path.endswith("/"):
             return self._openapi.answer(request)
-        if root in HEALTH_PATHS:
+        if root in HEALTH_PATHS and not path.endswith("/"):
             return Answer(200, *health_answer(request))
-        if request.path.rstrip("/") == "/version":
+        if root == "version":
+            if rest:
+                raise statuses.no_such_resource()
+            if request.method == "GET":
+                check_json(request.accept)
             return Answer(200, version_answer(), JSON)
         if not root:
             return Answer(200, paths_answer(self._paths()), JSON)

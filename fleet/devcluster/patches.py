@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.decoding.gotexts import go_kind
+from fleet.devcluster.decoding.jsontext import JsonError, read_json, too_deep
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
 from fleet.devcluster.fields.gotext import go_text
 from fleet.devcluster.fields.jsonpatch import OPERATIONS_LIMIT, PatchRefused, apply_operations
@@ -56,21 +56,16 @@ class Patch(Protocol):
 
 
 def patch_of(kind: ResourceType, request: Request) -> Patch:
-    """Raises StatusError 400, 415."""
+    """Of a request whose type has been checked. Raises StatusError 400."""
     content_type, raw = request.content_type, request.body or b""
-    check_type(kind, content_type)
     try:
-        document = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+        document = read_json(raw)
+    except JsonError:
         raise statuses.bad_request("invalid JSON patch") from None
     validation = request.field_validation
-    if validation != "Ignore":
-        document = with_pairs(raw, document)
-    if content_type == MERGE_PATCH:
-        return MergePatch(kind, document, validation, request.warnings)
-    if content_type == JSON_PATCH:
-        return JsonPatch(kind, document, validation, request.warnings)
-    return StrategicPatch(kind, document, validation, request.warnings)
+    whole = document if validation == "Ignore" else with_pairs(raw, document)
+    made = {MERGE_PATCH: MergePatch, JSON_PATCH: JsonPatch}.get(content_type, StrategicPatch)
+    return made(kind, whole, whole is not document, validation, request.warnings)
 
 
 def _check_identity(kind: ResourceType, body: Any) -> None:
@@ -94,16 +89,19 @@ def check_type(kind: ResourceType, content_type: str) -> None:
         raise statuses.unsupported_patch(_OF_CUSTOM if kind.custom else ())
 
 
-@dataclass(slots=True)
-class _Read:
-    """How the result of a patch becomes an object again. strict: what is wrong with the patch itself."""
+class _Read(msgspec.Struct):
+    """How the result of a patch becomes an object again.
+
+    repeated: the document holds Pairs. strict: what is wrong with the patch itself.
+    """
 
     kind: ResourceType
     document: Any
+    repeated: bool
     validation: str
     warnings: list[str]
-    strict: list[str] = field(default_factory=list)
-    old: Object = field(default_factory=dict)
+    strict: list[str] = []
+    old: Object = {}
 
     def read(self, body: Any) -> Object:
         validation = self.validation
@@ -133,6 +131,10 @@ class _Read:
     def applied(self, old: Object) -> Any:
         raise NotImplementedError
 
+    def repeats(self) -> list[str]:
+        """What is said of the fields that the document names twice."""
+        return [f'duplicate field "{path}"' for path in duplicate_paths(self.document)] if self.repeated else []
+
     def shown(self) -> str:
         """The result in an error's message."""
         result = _touched(self.applied(self.old), self.document)
@@ -151,7 +153,7 @@ class MergePatch(_Read):
             raise statuses.bad_request("Invalid JSON Patch")
         if not isinstance(patch, dict):
             raise statuses.bad_request(f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into {_GO_MAP}")
-        self.strict = [f'duplicate field "{path}"' for path in duplicate_paths(patch)]
+        self.strict = self.repeats()
         return merge(old, patch)
 
 
@@ -169,9 +171,12 @@ class JsonPatch(_Read):
                 f"{OPERATIONS_LIMIT}, got {len(operations)}",
             )
         try:
-            return apply_operations(msgspec.json.decode(msgspec.json.encode(old)), operations)
+            result = apply_operations(msgspec.json.decode(msgspec.json.encode(old)), operations)
         except PatchRefused:
             raise statuses.refused_patch() from None
+        if too_deep(result):  # of copies into copies
+            raise statuses.refused_patch()
+        return result
 
     def _check(self, operations: Any) -> None:
         """Raises StatusError 400."""
@@ -202,7 +207,7 @@ class StrategicPatch(_Read):
             patch = {}
         if not isinstance(patch, dict):
             raise statuses.bad_request(f"json: cannot unmarshal {go_kind(patch)} into {_GO_MAP}")
-        self.strict = [f'duplicate field "{path}"' for path in duplicate_paths(patch)]
+        self.strict = self.repeats()
         copy = msgspec.json.decode(msgspec.json.encode([old, patch]))
         try:
             result = merge_strategically(copy[0], copy[1], self.kind.structure)

@@ -1,30 +1,36 @@
-"""What the server says beside its answer to a write that it has accepted. Pure."""
+"""What the server says of an object that it has accepted: sentences for the client, one Warning header each. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fleet.devcluster.builtins.podwarnings import TEMPLATES
-from fleet.devcluster.outcome import Outcome
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
-from fleet.devcluster.storage import Table
-from fleet.devcluster.strategy import warnings_of
+from fleet.devcluster.builtins.podwarnings import TEMPLATES, is_looked_at, pod_warnings
+from fleet.devcluster.crds import definition_warnings
+from fleet.devcluster.metadata import finalizer_warnings
+from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.storage import Stored
 from shards.objects import Object
 
 
-def remarks(kind: ResourceType, table: Table, outcome: Outcome, *, dry_run: bool) -> Iterator[str]:
-    """Warnings, in the order of their headers. kind: of the request's version. To be called before the next write."""
-    template = kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource or kind.resource.plural in TEMPLATES
-    ruled = kind.schema is not None and kind.schema.has_rules
-    if template or ruled or (kind.custom and b'"finalizers":[' in outcome.stored.raw):
-        yield from warnings_of(kind, outcome.stored.decode(), _replaced(table, outcome, dry_run=dry_run))
+def remarks_on(kind: ResourceType, new: Stored, old: Stored | None) -> list[str]:
+    """Of a write. old: what it replaced. Objects are decoded only where there may be something to say."""
+    if kind.custom:
+        spoken_of = (kind.schema is not None and kind.schema.has_rules) or b'"finalizers":[' in new.raw
+    else:
+        generation = None if old is None else old.meta.generation
+        spoken_of = kind.defines or is_looked_at(kind.resource.plural, new.meta.generation, generation)
+    if not spoken_of:
+        return []
+    return list(warnings_of(kind, new.decode(), None if old is None else old.decode()))
 
 
-def _replaced(table: Table, outcome: Outcome, *, dry_run: bool) -> Object | None:
-    """What a write replaced; the object itself where it changed nothing."""
-    if outcome.created:
-        return None
-    last = table.history[-1] if table.history and not dry_run else None
-    committed = last is not None and (outcome.removed or last.new is outcome.stored)
-    old = last.old if last is not None and committed else table.objects.get(outcome.stored.key)
-    return None if old is None else old.decode()
+def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterator[str]:
+    """Of a valid object that is spoken of. old: what an update replaced."""
+    if kind.custom:
+        yield from finalizer_warnings(body["metadata"], (old or {}).get("metadata"))
+        if kind.schema is not None:
+            yield from kind.schema.forgiven(body, old)
+    elif kind.defines:
+        yield from definition_warnings(body, old)
+    elif kind.resource.plural in TEMPLATES:
+        yield from pod_warnings(kind.resource.plural, body)

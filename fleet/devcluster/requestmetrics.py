@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from fleet.devcluster.access.reviews import REVIEWS
 from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.resources import Registry, ResourceType
 from fleet.devcluster.storage import Table
+from fleet.devcluster.wellknown import HEALTH_PATHS
 from shards.objects import Resource
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -24,6 +26,8 @@ BUCKETS_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
 
 _APPLY = "application/apply-patch"
 _READS = ("GET", "HEAD")
+_VERBS = frozenset({*_READS, "LIST", "WATCH", "POST", "PUT", "PATCH", "APPLY", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+_ROOTS = frozenset(f"/{each}" for each in ("", "api", "apis", "openapi", "version", "metrics", *HEALTH_PATHS))
 
 
 @dataclass(slots=True)
@@ -66,8 +70,9 @@ class Watches(Protocol):
 class RequestMetrics:
     """Counts what a server answers."""
 
-    def __init__(self, watches: Watches, tables: Callable[[], Iterable[Table]]) -> None:
+    def __init__(self, watches: Watches, tables: Callable[[], Iterable[Table]], registry: Registry) -> None:
         self._watches = watches
+        self._registry = registry
         self._tables = tables
         self._series: dict[Key, _Series] = {}
 
@@ -76,10 +81,23 @@ class RequestMetrics:
         key = _key(request, target)
         known = self._series.get(key)
         if known is None:
-            known = self._series[key] = _Series()
+            known = self._series.setdefault(self._bounded(key), _Series())
         known.seconds += seconds
         known.codes[code] = known.codes.get(code, 0) + 1
         known.buckets[bisect_left(BUCKETS_SECONDS, seconds)] += 1
+
+    def _bounded(self, key: Key) -> Key:
+        """The key with labels that a client cannot invent: what nobody serves is counted together."""
+        group, version, plural, subresource, verb, scope, dry_run = key
+        verb = verb if verb in _VERBS else "other"
+        if not plural:
+            return "", "", "", subresource if subresource in _ROOTS else "", verb, "", False
+        kind = self._registry.get(Resource(group, version, plural))
+        if kind is None:
+            known = (group, plural) in REVIEWS and version == "v1"
+            return (group, version, plural, "", verb, scope, dry_run) if known else ("", "", "", "", verb, "", False)
+        served = {each.name for each in kind.subresources}
+        return group, version, plural, subresource if subresource in served else "", verb, scope, dry_run
 
     def text(self) -> str:
         """The whole page."""
@@ -125,7 +143,7 @@ def _key(request: Request, target: Target | None) -> Key:
     scope = "resource" if target.name or verb == "POST" else "namespace" if target.namespace else "cluster"
     if verb in _READS and not target.name:
         verb = "WATCH" if request.flag("watch") else "LIST"
-    elif verb == "PATCH" and request.content_type.startswith(_APPLY):
+    elif verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY):
         verb = "APPLY"
     resource, dry_run = target.resource, bool(request.query) and request.has("dryRun")
     return resource.group, resource.version, resource.plural, target.subresource, verb, scope, dry_run

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 import msgspec
 
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.gonumbers import NumberError, go_quoted, parse_int
 from fleet.devcluster.identity import ADMIN, Identity
 from shards.objects import Resource
 
 Query = Sequence[tuple[str, str]]
+
+BODY_LIMIT = 3 * 1024 * 1024
+"""The real server's limit on a request body, in bytes."""
 
 MANAGER_LIMIT = 128
 """Bytes of a field manager's name that are taken from a User-Agent."""
@@ -24,11 +26,10 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 TRUE = ("1", "t", "T", "true", "TRUE", "True")
 """What Go reads as true."""
 _FALSE = ("0", "false")
-_INTEGER_LIMIT = 1 << 63
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     """What a path names. name "": the collection. namespace "": all of them, or a cluster-scoped resource."""
 
     resource: Resource
@@ -39,15 +40,29 @@ class Target(NamedTuple):
     @staticmethod
     def parse(path: str) -> Target | None:
         """None where the path is none of an object or a collection."""
+        head, _, name = path.rpartition("/")
+        collection = _collection(head) if name else None
+        if collection is not None:
+            return Target(collection.resource, collection.namespace, name)
         return _target(path)
 
 
 @lru_cache(maxsize=4096)
+def _collection(path: str) -> Target | None:
+    """Of a collection in a namespace, below which there are names; None for any other path."""
+    found = None if path.endswith("/") else _target(path)
+    named = found is None or not found.namespace or found.name or found.subresource
+    return None if named else found
+
+
+@lru_cache(maxsize=4096)
 def _target(path: str) -> Target | None:
+    if path.startswith("//"):
+        return None
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 3:
+    elif parts[0] == "apis" and len(parts) > 3 and parts[1]:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
@@ -76,19 +91,19 @@ def parse_query(raw: str) -> list[tuple[str, str]]:
             continue
         name, _, value = part.partition("=")
         if "%" in part or "+" in part:
-            if _has_bad_escape(part):
+            if has_bad_escape(part):
                 continue
             name, value = unquote_plus(name), unquote_plus(value)
         pairs.append((name, value))
     return pairs
 
 
-def _has_bad_escape(text: str) -> bool:
+def has_bad_escape(text: str) -> bool:
+    """Whether a percent sign is not followed by two hexadecimal digits."""
     return any(len(rest) < 2 or not set(rest[:2]) <= _HEXADECIMAL for rest in text.split("%")[1:])
 
 
-@dataclass(slots=True, eq=False)
-class Request:
+class Request(msgspec.Struct, eq=False):
     """headers: names in lower case. user: who asks. warnings: sentences for the client, one Warning header each.
 
     reached: the version that a consistent read must show at least; set by Reading.reach, 0 where it does not matter.
@@ -98,9 +113,9 @@ class Request:
     path: str
     query: Query = ()
     body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     user: Identity = ADMIN
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
     reached: int = 0
 
     @property
@@ -109,7 +124,7 @@ class Request:
 
     @property
     def content_type(self) -> str:
-        return self.headers.get("content-type", "").partition(";")[0].strip()
+        return _media_type(self.headers.get("content-type", ""))
 
     @property
     def accept(self) -> str:
@@ -119,17 +134,25 @@ class Request:
     @property
     def field_manager(self) -> str:
         """Who a write is attributed to: the parameter, else the User-Agent up to its first slash."""
-        return self.option("fieldManager") or _manager_of(self.user_agent)
+        given = self.option("fieldManager") if self.query else ""
+        return given or _manager_of(self.headers.get("user-agent", ""))
 
     @property
     def field_validation(self) -> str:
         """What becomes of unknown and duplicate fields: Strict, Warn or Ignore. Raises StatusError 422 for others."""
+        if not self.query:
+            return "Warn"
+        if causes := self.validation_causes():
+            raise statuses.invalid_options(self._options_kind(), causes)
+        return self.option("fieldValidation") or "Warn"
+
+    def validation_causes(self) -> list[Cause]:
+        """What is wrong with fieldValidation."""
         value = self.option("fieldValidation")
-        if value not in ("", "Strict", "Warn", "Ignore"):
-            message = f'Unsupported value: "{value}": supported values: "", "Ignore", "Strict", "Warn"'
-            cause = Cause("FieldValueNotSupported", message, "fieldValidation")
-            raise statuses.invalid_options(self._options_kind(), [cause])
-        return value or "Warn"
+        if value in ("", "Strict", "Warn", "Ignore"):
+            return []
+        message = f'Unsupported value: {go_quoted(value)}: supported values: "", "Ignore", "Strict", "Warn"'
+        return [Cause("FieldValueNotSupported", message, "fieldValidation")]
 
     def option(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
@@ -156,28 +179,37 @@ class Request:
         """A whole number, 0 where absent. Raises StatusError 400."""
         if not self.query or not self.has(name):
             return 0
-        text = self.option(name)
         try:
-            value = int(text)
-        except ValueError:
-            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-        if not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
-            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-        return value
+            return parse_int(self.option(name))
+        except NumberError as error:
+            raise statuses.bad_request(str(error)) from None
 
     @property
     def dry_run(self) -> bool:
         """Raises StatusError 422 for anything but All."""
-        value = self.option("dryRun")
-        if value not in ("", "All"):
-            message = f'Unsupported value: ["{value}"]: supported values: "All"'
-            cause = Cause("FieldValueNotSupported", message, "dryRun")
-            raise statuses.invalid_options(self._options_kind(), [cause])
-        return value == "All"
+        if not self.query:
+            return False
+        if causes := self.dry_run_causes():
+            raise statuses.invalid_options(self._options_kind(), causes)
+        return self.has("dryRun")
+
+    def dry_run_causes(self) -> list[Cause]:
+        """What is wrong with dryRun, which may be given several times."""
+        values = [value for name, value in self.query if name == "dryRun"]
+        if all(value == "All" for value in values):
+            return []
+        message = f'Unsupported value: {msgspec.json.encode(values).decode()}: supported values: "All"'
+        return [Cause("FieldValueNotSupported", message, "dryRun")]
 
     def _options_kind(self) -> str:
         kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
         return kinds.get(self.method, "ListOptions")
+
+
+@lru_cache(maxsize=4096)
+def _media_type(content_type: str) -> str:
+    """Without its parameters."""
+    return content_type.partition(";")[0].strip()
 
 
 @lru_cache(maxsize=4096)
@@ -215,5 +247,5 @@ def name_in(body: bytes | None) -> str:
     """Name of the object that a failed create wanted."""
     try:
         return msgspec.json.decode(body or b"", type=_WithName).metadata.name
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""

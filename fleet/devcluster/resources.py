@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -50,7 +51,7 @@ class ObjectSchema(Protocol):
     def forgiven(self, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResourceType:
     """One resource and the rules of its storage.
 
@@ -102,14 +103,34 @@ class ResourceType:
         body: Object = msgspec.json.decode(stored.raw)
         return body
 
-    @property
+    @cached_property
     def reshaping(self) -> Reshaping | None:
         """Of a version of a built-in resource whose fields are not those of the stored one."""
         return self.conversion if isinstance(self.conversion, Reshaping) else None
 
-    @property
+    @cached_property
     def custom(self) -> bool:
         return self.fields is None
+
+    @cached_property
+    def group_resource(self) -> tuple[str, str]:
+        """Group and plural."""
+        return self.resource.group, self.resource.plural
+
+    @cached_property
+    def defines(self) -> bool:
+        """Whether its objects are CustomResourceDefinitions."""
+        return self.resource == CUSTOM_RESOURCE_DEFINITIONS.resource
+
+    @cached_property
+    def api_version(self) -> str:
+        """`apiVersion` of its objects."""
+        return self.resource.api_version
+
+    @cached_property
+    def type_name(self) -> str:
+        """Of its schema: "io.k8s.api.core.v1.Pod"; "" where it has none."""
+        return schema_name(self.resource.group, self.resource.version, self.kind)
 
     @property
     def qualified(self) -> str:
@@ -120,7 +141,7 @@ class ResourceType:
     @property
     def head(self) -> bytes:
         """How the JSON of an object begins; lists of built-in resources leave it out."""
-        return f'{{"kind":"{self.kind}","apiVersion":"{self.resource.api_version}",'.encode()
+        return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
 
 _RESHAPED: Final = {

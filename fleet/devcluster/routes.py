@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import msgspec
 
@@ -12,12 +13,10 @@ from fleet.devcluster.access.guard import Guard
 from fleet.devcluster.access.reviews import REVIEWS
 from fleet.devcluster.answers import Answer
 from fleet.devcluster.nonresource import NonResource
+from fleet.devcluster.patches import check_type
 from fleet.devcluster.podactions import PodActions
 from fleet.devcluster.printing.accept import PLAIN, representation_of
 from fleet.devcluster.printing.showing import Showing
-from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
-from fleet.devcluster.protobuf.decoding import decode as decode_protobuf
-from fleet.devcluster.protobuf.wire import ProtobufError
 from fleet.devcluster.reading import Reading
 from fleet.devcluster.requestmetrics import CONTENT_TYPE as METRICS
 from fleet.devcluster.requestmetrics import RequestMetrics
@@ -25,9 +24,9 @@ from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import Registry, ResourceType
 from fleet.devcluster.scaling import Scaling
 from fleet.devcluster.storage import Storage, Table, object_key
-from fleet.devcluster.strategy import check_namespace
+from fleet.devcluster.strategy import check_namespace, read_body
 from fleet.devcluster.writing import Writing
-from shards.objects import Object
+from shards.objects import Object, Resource
 
 _PLAIN_ACCEPTS = ("", "application/json", "*/*")
 _METHODS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -43,6 +42,7 @@ _GROUPS = {"token": "authentication.k8s.io", "eviction": "policy"}
 _VERSION_DEPTH = 2
 """Parts of a path below /apis that names a group version."""
 
+_NO_NAMES = (".", "..")
 _OBJECT_METHODS = ("GET", "PUT", "PATCH")
 
 
@@ -107,11 +107,24 @@ class Routes:
 
     def _check_depth(self, path: str) -> None:
         """Raises StatusError 404 for a path below an object that leads nowhere."""
+        if path.startswith("//"):
+            return
         root, *rest = path.strip("/").split("/")
         if root == "api" and len(rest) > 1:
-            raise statuses.no_such_resource() if rest[0] == "v1" else statuses.no_such_path()
+            raise statuses.no_such_resource()
         if root == "apis" and len(rest) > 2:
-            raise statuses.no_such_resource() if self._registry.has_built_in(rest[0]) else statuses.no_such_path()
+            raise self._too_long(*rest)
+
+    def _too_long(self, group: str, version: str, *below: str) -> statuses.StatusError:
+        """404 of a path that goes on behind a subresource."""
+        if group and self._registry.has_built_in(group):
+            return statuses.no_such_resource()
+        within = below[0] == "namespaces"
+        plural, name, *_ = (*(below[2:] if within else below), "", "")
+        kind = self._registry.get(Resource(group, version, plural))
+        if kind is None or kind.namespaced is not within:
+            return statuses.no_such_path()
+        return statuses.no_such_subresource(kind, name)
 
     def _unstored(self, request: Request, target: Target) -> Answer:
         """Of a resource without storage: a review, or nothing that is served."""
@@ -123,6 +136,8 @@ class Routes:
             raise statuses.no_such_method()
         wanted = representation_of(request.accept, watch=False, listing=False, built_in=True)
         body = posted_body(request, kind, group)
+        if target.namespace:
+            check_namespace(dict(body["metadata"]), target.namespace)
         answer = Answer(201, msgspec.json.encode(self._guard.reviews.answer(kind, request, target, body)))
         return self._showing.as_yaml(answer, wanted)
 
@@ -138,6 +153,8 @@ class Routes:
 
     def _one(self, request: Request, target: Target, kind: ResourceType, table: Table) -> Answer:
         method = request.method
+        if method != "PUT" and (target.name in _NO_NAMES or "%" in target.name):
+            raise _no_name(target.name)
         if method == "GET" or (method == "HEAD" and kind.custom):
             return self._reading.get(request, target, table, kind)
         if method == "PUT":
@@ -161,9 +178,12 @@ class Routes:
             raise statuses.no_such_path()
         if method == "POST" and (target.namespace or not kind.namespaced):
             return self._writing.create(request, target, table, kind)
-        if method == "DELETE" and (target.namespace or not kind.namespaced):
+        whole = target.namespace or not kind.namespaced
+        if method == "DELETE" and whole and "deletecollection" in kind.verbs:
             return self._writing.delete_collection(request, target, table, kind)
         if kind.custom and method in ("PUT", "PATCH"):
+            if method == "PATCH":
+                check_type(kind, request.content_type)
             raise statuses.bad_request("name must be provided")
         raise statuses.method_not_allowed(kind, method)
 
@@ -201,7 +221,7 @@ class Routes:
             "token": self._token,
         }
         body = posted_body(request, kind, _GROUPS.get(target.subresource, ""))
-        check_namespace(dict(body.get("metadata") or {}), target.namespace)
+        check_namespace(dict(body["metadata"]), target.namespace)
         return actions[target.subresource](request, target, table, body)
 
     def _token(self, request: Request, target: Target, table: Table, body: Object) -> Answer:
@@ -209,18 +229,22 @@ class Routes:
 
 
 def posted_body(request: Request, kind: str, group: str) -> Object:
-    """The object of something that is not stored. Raises StatusError 400."""
-    raw = request.body or b""
-    try:
-        body = decode_protobuf(raw) if request.content_type == PROTOBUF else msgspec.json.decode(raw)
-    except (msgspec.DecodeError, ProtobufError) as error:
-        raise statuses.bad_request(f"the object provided is unrecognized (must be of type {kind}): {error}") from None
-    if not isinstance(body, dict):
-        raise statuses.bad_request(f"the object provided is unrecognized (must be of type {kind})")
-    given = body.get("kind") or kind
-    if given != kind:
-        package = group.partition(".")[0] or "core"
-        why = f"converting (v1.{given}) to ({package}.{kind}): unknown conversion"
-        raise statuses.bad_request(f'{given} in version "v1" cannot be handled as a {kind}: {why}')
-    found: Object = body
-    return found
+    """The object of something that is not stored. Raises StatusError 400, 415."""
+    return read_body(
+        _posted_kind(kind, group),
+        request.body,
+        content_type=request.content_type,
+        validation=request.field_validation,
+        warnings=request.warnings,
+    )
+
+
+def _no_name(name: str) -> statuses.StatusError:
+    """400 of what is no segment of a path."""
+    why = f"may not be '{name}'" if name in _NO_NAMES else "may not contain '%'"
+    return statuses.bad_request(f'Name parameter invalid: "{name}": {why}')
+
+
+@cache
+def _posted_kind(kind: str, group: str) -> ResourceType:
+    return ResourceType(Resource(group, "v1", f"{kind.lower()}s"), kind, fields=frozenset())

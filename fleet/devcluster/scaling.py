@@ -19,7 +19,7 @@ from fleet.devcluster.fields.updating import owners_after
 from fleet.devcluster.fields.wanted import read_wanted
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
 from fleet.devcluster.preconditions import check_name
-from fleet.devcluster.remarks import remarks
+from fleet.devcluster.remarks import remarks_on
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import ResourceType
@@ -132,7 +132,7 @@ class Scaling:
         places = self._places(kind, paths)
         entries = owners_of_object(_entries(stored), change.owners, places, kind.resource.api_version)
         outcome = self._writer.scale(kind, table, stored, body, entries, dry_run=request.dry_run)
-        request.warnings += remarks(kind, table, outcome, dry_run=request.dry_run)
+        request.warnings += remarks_on(kind, outcome.stored, outcome.replaced)
         if not request.dry_run:
             verb = "update" if request.method == "PUT" else "patch"
             self._log.answered(verb, request, target, 200, outcome.stored, removed=outcome.removed)

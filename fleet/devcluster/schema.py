@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.rules import has_rules, rules_of
-from fleet.devcluster.schemas.checks import UNKNOWN, Check
+from fleet.devcluster.schemas.checks import Check
 from fleet.devcluster.schemas.embedded import Embedded, embedded_of
 from fleet.devcluster.schemas.failures import causes_of
 from fleet.devcluster.schemas.listtypes import Uniqueness, uniqueness_of
 from fleet.devcluster.schemas.shape import Shape
+from fleet.devcluster.schemas.values import UNKNOWN
 
 if TYPE_CHECKING:
     from fleet.devcluster.celrules.tree import RuleTree

@@ -26,7 +26,9 @@ class FieldTerm:
 
 def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     """Raises SelectorError. The rules are those of apimachinery pkg/fields/selector.go."""
-    return tuple(_term(text, part) for part in sorted(_split(text)) if part)
+    terms = (_term(text, part) for part in sorted(_split(text)) if part)
+    # The real server takes a term of nothing for one that holds always, negated or not.
+    return tuple(term for term in terms if term.path or term.value)
 
 
 def _split(text: str) -> list[str]:

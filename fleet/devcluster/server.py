@@ -22,7 +22,7 @@ from fleet.devcluster.reading import Reading
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requestmetrics import RequestMetrics
-from fleet.devcluster.requests import Query, Request, Target
+from fleet.devcluster.requests import BODY_LIMIT, Query, Request, Target
 from fleet.devcluster.routes import Routes
 from fleet.devcluster.scaling import Scaling
 from fleet.devcluster.serversettings import ServerSettings
@@ -70,7 +70,7 @@ class ApiServer:
         self.faults.lose, self.faults.replicas.make = self.cache.lose, self._stand_in
         self._stand_ins: list[ApiServer] = []
         self.watching = Watching(self.storage, self.cache, self.rng, self.settings)
-        self.metrics = RequestMetrics(self.watching, self.storage.tables)
+        self.metrics = RequestMetrics(self.watching, self.storage.tables, self.registry)
         self._guard, self._accounts = self.backend.guard, self.backend.accounts
         self._log = RequestLog(self.recorder)
         self._reading = Reading(self.settings, self.storage, self.cache, self.watching, self._log)
@@ -122,15 +122,23 @@ class ApiServer:
         target = Target.parse(request.path)
         try:
             self._guard.admit(request, target)
-            await self._reading.reach(request)
+            if request.body is not None and len(request.body) > BODY_LIMIT:
+                raise statuses.too_big(BODY_LIMIT)
+            if request.method == "GET":
+                await self._reading.reach(request)
             answer = self._routes.answer(request, target)
         except statuses.StatusError as error:
             self._log.failed(request, error)
             request.warnings += error.warnings
             answer = failed_answer(request, error)
+        except RecursionError:
+            # Bodies are measured where they are decoded; this is for what grows deep by other ways.
+            failure = statuses.bad_request("exceeded max depth")
+            self._log.failed(request, failure)
+            answer = failed_answer(request, failure)
         except Exception as error:
             _LOG.exception("%s %s failed inside the server", request.method, request.path)
-            failure = statuses.internal(error)
+            failure = statuses.internal_error(str(error) or type(error).__name__)
             self._log.failed(request, failure)
             answer = failed_answer(request, failure)
         if request.warnings:

@@ -298,14 +298,7 @@ def not_served(what: str) -> StatusError:
     return StatusError(501, "NotImplemented", f"the embedded API server does not serve {what}")
 
 
-def internal(error: Exception) -> StatusError:
-    """500 of a fault of the server itself (NewInternalError of apimachinery)."""
-    why = str(error) or type(error).__name__
-    details = {"causes": [{"message": why}]}
-    return StatusError(500, "InternalError", f"Internal error occurred: {why}", details=details)
-
-
 def no_such_method() -> StatusError:
-    """405 of a path that is none of a custom resource."""
+    """405 of everything but custom resources."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", message, details={})

@@ -5,22 +5,21 @@ Bodies are changed in place; a refused one raises StatusError. Time and randomne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from fleet.devcluster import builtins, statuses
-from fleet.devcluster.builtins.podwarnings import TEMPLATES, pod_warnings
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.crdrules import definition_causes
-from fleet.devcluster.crds import complete_definition, definition_warnings, first_status, store_version
+from fleet.devcluster.crds import complete_definition, first_status, store_version
 from fleet.devcluster.decoding import bodies
 from fleet.devcluster.decoding.identity import identified
 from fleet.devcluster.fields.resetfields import reset_fields
-from fleet.devcluster.metadata import common_causes, finalizer_warnings, name_causes, normalised, update_causes
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.metadata import common_causes, name_causes, normalised, untouched, update_causes
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.scale import scale_causes
+from fleet.devcluster.schemas.values import same
 from shards.objects import Object
 
 _GENERATION_IGNORES = ("kind", "apiVersion", "metadata", "status")
@@ -103,7 +102,7 @@ def prepare_create(
         metadata["generation"] = 1
     if not kind.custom:
         builtins.prepare_create(kind, body)
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        if kind.defines:
             body["status"] = first_status(body)
     found = [
         *name_causes(kind, metadata),
@@ -139,11 +138,13 @@ def prepare_update(
                 body["status"] = old["status"]
         if not subresource and not kind.custom:
             builtins.prepare_update(kind, body, old)
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+        if kind.defines:
             store_version(body)
+    found: list[Cause] = []
+    if not untouched(metadata, old_metadata):
+        found += [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
     if subresource != "status" and _generation_moves(kind, body, old):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
-    found = [*update_causes(metadata, old_metadata), *common_causes(kind, metadata)]
     found += _content_causes(asked or kind, body, old, subresource)
     if found:
         refusal = statuses.invalid(kind, metadata.get("name", ""), found)
@@ -151,18 +152,6 @@ def prepare_update(
             refusal.warnings = tuple(kind.schema.forgiven(body, old))
         raise refusal
     return body
-
-
-def warnings_of(kind: ResourceType, body: Object, old: Object | None) -> Iterator[str]:
-    """What the server says of an object that it has accepted. old: what an update replaced."""
-    if kind.custom:
-        yield from finalizer_warnings(body["metadata"], (old or {}).get("metadata"))
-        if kind.schema is not None:
-            yield from kind.schema.forgiven(body, old)
-    elif kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
-        yield from definition_warnings(body, old)
-    elif kind.resource.plural in TEMPLATES:
-        yield from pod_warnings(kind.resource.plural, body, old)
 
 
 def _status_metadata(kind: ResourceType, metadata: Object, old: Object) -> Object:
@@ -198,16 +187,16 @@ def complete_body(kind: ResourceType, body: Object, *, creating: bool) -> None:
             kind.schema.default(body)
         return
     builtins.complete(kind, body, creating=creating)
-    if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+    if kind.defines:
         complete_definition(body)
 
 
 def _content_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:
     if kind.custom:
         return _custom_causes(kind, body, old, subresource)
-    if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+    if kind.defines:
         return list(definition_causes(body, old))
-    return [] if subresource else list(builtins.causes(kind, body, old))
+    return [] if subresource else builtins.causes(kind, body, old)
 
 
 def _custom_causes(kind: ResourceType, body: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -223,5 +212,5 @@ def _generation_moves(kind: ResourceType, body: Object, old: Object) -> bool:
     if kind.custom:
         ignored = _GENERATION_IGNORES if kind.status else _GENERATION_IGNORES[:3]
         names = {*body, *old} - set(ignored)
-        return any(body.get(name) != old.get(name) for name in names)
+        return any(not same(body.get(name), old.get(name)) for name in names)
     return builtins.generation_moves(kind, body, old)

@@ -17,6 +17,7 @@ _MAP_TYPE = "x-kubernetes-map-type"
 _MAP_KEYS = "x-kubernetes-list-map-keys"
 _MERGE_KEY = "x-kubernetes-patch-merge-key"
 _STRATEGY = "x-kubernetes-patch-strategy"
+_SCALARS = ("string", "integer", "number", "boolean")
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
@@ -108,6 +109,12 @@ class Structure:
     @cached_property
     def preserves_unknown(self) -> bool:
         return bool(self.schema.get(_PRESERVE))
+
+    @cached_property
+    def of_scalars(self) -> bool:
+        """A map of nothing but texts, numbers and truth values."""
+        extra = self.additional
+        return not self.properties and extra is not None and extra.type in _SCALARS
 
     @cached_property
     def zeros(self) -> Mapping[str, Any]:

@@ -73,7 +73,8 @@ class Table:
         self.history.append(commit)
         if len(self.history) > self.history_limit:
             self.floor = self.history.popleft().version
-            self.compacted = max(self.compacted, self.floor)
+            if self.compacted < self.floor:
+                self.compacted = self.floor
         return commit
 
     def forget(self, up_to: int, *, watches: bool = True) -> None:

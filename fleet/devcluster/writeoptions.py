@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fleet.devcluster import statuses
 from fleet.devcluster.causes import Cause
 from fleet.devcluster.fields.manager import APPLY, UPDATE, Manager
+from fleet.devcluster.gonumbers import go_quoted
 from fleet.devcluster.requests import MANAGER_LIMIT, Request
 
 _KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
@@ -33,7 +34,8 @@ def _causes(request: Request, *, apply: bool) -> Iterator[Cause]:
     position = 0
     for character in name:
         if not character.isprintable():
-            shown = name.encode("unicode_escape").decode().replace("\\x07", "\\a").replace('"', '\\"')
             why = f"invalid character U+{ord(character):04X} (at position {position})"
-            yield Cause("FieldValueInvalid", f'Invalid value: "{shown}": {why}', "fieldManager")
+            yield Cause("FieldValueInvalid", f"Invalid value: {go_quoted(name)}: {why}", "fieldManager")
         position += len(character.encode())
+    yield from request.dry_run_causes()
+    yield from request.validation_causes()

@@ -15,33 +15,30 @@ import msgspec
 from fleet.devcluster import statuses
 from fleet.devcluster.crds import mark_definition_deleted
 from fleet.devcluster.deleteoptions import DeleteOptions
-from fleet.devcluster.deletion import ends_already, mark_deleted, may_vanish, settle_finalizers
+from fleet.devcluster.deletion import check_mortal, ends_already, mark_deleted, settle_finalizers
 from fleet.devcluster.fields.gaps import gaps_of, has_blanks, reopen
 from fleet.devcluster.fields.ledger import Entries, LedgerError
 from fleet.devcluster.fields.manager import APPLY, UNKNOWN, Manager
-from fleet.devcluster.fields.tracking import Tracking, Types, set_entries, unchanged
+from fleet.devcluster.fields.tracking import Tracking, Types
 from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.preconditions import (
     check_name,
     check_namespace_serves,
     check_preconditions,
-    check_version,
     not_corrupt,
     require_name,
     uid_conflict,
     uid_mismatch,
 )
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.stamps import Stamps
 from fleet.devcluster.storage import Storage, Stored, Table, encode, object_key
+from fleet.devcluster.storing import Storing
 from fleet.devcluster.strategy import (
     check_namespace,
     checked_body,
     complete_body,
     patched_body,
-    prepare_create,
-    prepare_update,
-    warnings_of,
 )
 from shards.objects import Object
 
@@ -60,12 +57,11 @@ class Writer:
     wall_seconds: Callable[[], float]
     types: Types = lambda resource: None
     _stamps: Stamps = field(init=False)
-    _blanks: set[str] = field(default_factory=set)
-    """UIDs of objects that an apply stored with metadata that says nothing: the real server's next write differs from
-    what is stored, whatever it changes."""
+    _storing: Storing = field(init=False)
 
     def __post_init__(self) -> None:
         self._stamps = Stamps(self.rng, self.wall_seconds)
+        self._storing = Storing(self.storage, self._stamps)
 
     def create(
         self,
@@ -83,7 +79,7 @@ class Writer:
         check_namespace_serves(self.namespaces, kind, namespace, body["metadata"].get("name", ""))
         complete_body(kind, body, creating=True)
         entries = self._tracking(kind, manager).entries(None, body)
-        return self._insert(kind, table, body, entries, dry_run)
+        return self._storing.insert(kind, table, body, entries, dry_run=dry_run)
 
     def update(
         self,
@@ -184,17 +180,19 @@ class Writer:
             check_namespace_serves(self.namespaces, kind, namespace, name)
             complete_body(kind, body, creating=True)
             reopen(body, gaps)
-            return self._insert(kind, table, body, entries, dry_run, blanks=blanks)
+            return self._storing.insert(kind, table, body, entries, dry_run=dry_run, blanks=blanks)
         complete_body(kind, body, creating=False)
         reopen(body, gaps)
-        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run, blanks=blanks)
+        return self._storing.replace(
+            kind, table, stored, old, body, entries, subresource, dry_run=dry_run, blanks=blanks
+        )
 
     def scale(
         self, kind: ResourceType, table: Table, stored: Stored, body: Object, entries: Entries, *, dry_run: bool
     ) -> Outcome:
         """An update of the number that a scale shows. entries: of managedFields. Raises StatusError."""
         complete_body(kind, body, creating=False)
-        return self._replace(kind, table, stored, kind.decoded(stored), body, entries, "scale", dry_run)
+        return self._storing.replace(kind, table, stored, kind.decoded(stored), body, entries, "scale", dry_run=dry_run)
 
     def delete(
         self,
@@ -217,13 +215,14 @@ class Writer:
         if options.unsafe:
             raise not_corrupt(kind, stored)
         check_preconditions(kind, stored, options.preconditions)
+        check_mortal(kind, name)
         if not dry_run:
-            self._blanks.discard(stored.meta.uid)
+            self._storing.blanks.discard(stored.meta.uid)
         body = stored.decode()
         metadata = body["metadata"]
-        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS.resource and "deletionTimestamp" not in metadata:
+        if kind.defines and "deletionTimestamp" not in metadata:
             mark_definition_deleted(body, self._stamps.time())
-            return Outcome(self._put(table, body, dry_run))
+            return Outcome(self._storing.put(table, body, dry_run=dry_run))
         if ends_already(kind, metadata, options):
             return Outcome(stored)
         holding, grace = settle_finalizers(kind, body, options)
@@ -231,7 +230,7 @@ class Writer:
             mark_deleted(kind, body, grace, self._stamps.time(grace))
             if holding and body == stored.decode():
                 return Outcome(stored)
-            stored = self._put(table, body, dry_run)
+            stored = self._storing.put(table, body, dry_run=dry_run)
         if holding:
             return Outcome(stored)
         return Outcome(stored if dry_run else self.storage.delete(table, stored.key).last, removed=True)
@@ -240,7 +239,7 @@ class Writer:
 
     def stamped(self, manager: Manager, kind: ResourceType) -> Manager:
         """The manager of a write of this kind at this moment."""
-        version, time = kind.resource.api_version, self._stamps.time()
+        version, time = kind.api_version, self._stamps.time()
         return Manager(manager.name, manager.operation, manager.subresource, version, time)
 
     def _tracking(self, kind: ResourceType, manager: Manager) -> Tracking:
@@ -255,39 +254,6 @@ class Writer:
                 raise
             why = error.message.partition(f" cannot be handled as a {kind.kind}: ")[2]
             raise statuses.unconverted(kind, wanted["metadata"], why) from None
-
-    def _insert(
-        self,
-        kind: ResourceType,
-        table: Table,
-        body: Object,
-        entries: Entries | None,
-        dry_run: bool,
-        *,
-        blanks: bool = False,
-    ) -> Outcome:
-        metadata = body["metadata"]
-        if metadata.get("generateName") and not metadata.get("name"):
-            metadata["name"] = self._stamps.name(metadata["generateName"])
-        if metadata.pop("resourceVersion", ""):
-            raise statuses.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        asked = kind
-        reshaping = kind.reshaping
-        if reshaping is not None:
-            kind, body = table.kind, reshaping.store(body)
-            metadata = body["metadata"]
-        prepare_create(kind, body, uid=self._stamps.uid(), timestamp=self._stamps.time(), asked=asked)
-        name = metadata["name"]
-        there = table.objects.get(object_key(metadata.get("namespace", ""), name))
-        if there is not None:
-            refusal = statuses.already_exists(asked, name, dying=bool(there.meta.deletion_timestamp))
-            refusal.warnings = tuple(warnings_of(kind, body, None))  # the object was valid, and remarked on
-            raise refusal
-        if entries:
-            metadata["managedFields"] = entries
-        if blanks and not dry_run:
-            self._blanks.add(metadata["uid"])
-        return Outcome(self._put(table, body, dry_run), created=True)
 
     def _change(
         self,
@@ -304,52 +270,7 @@ class Writer:
         if subresource and not manager.subresource:
             manager = Manager(manager.name, manager.operation, subresource)
         entries = self._tracking(kind, manager).entries(old, body)
-        return self._replace(kind, table, stored, old, body, entries, subresource, dry_run)
-
-    def _replace(
-        self,
-        kind: ResourceType,
-        table: Table,
-        stored: Stored,
-        old: Object,
-        body: Object,
-        entries: Entries | None,
-        subresource: str,
-        dry_run: bool,
-        *,
-        blanks: bool = False,
-    ) -> Outcome:
-        check_version(kind, stored, body["metadata"].get("resourceVersion", ""))
-        asked = kind
-        reshaping = kind.reshaping
-        if reshaping is not None:
-            body, old, kind = reshaping.store(body), stored.decode(), table.kind
-        new = prepare_update(kind, body, old, subresource, asked=asked)
-        metadata = new["metadata"]
-        metadata["resourceVersion"] = str(stored.version)
-        new["kind"], new["apiVersion"] = kind.kind, kind.resource.api_version
-        set_entries(metadata, entries)
-        if metadata.get("deletionTimestamp") and not metadata.get("finalizers") and may_vanish(kind, new, old):
-            last = encode(kind, new, stored.version)
-            if not dry_run:
-                self.storage.delete(table, stored.key)
-            return Outcome(last, removed=not dry_run)
-        if unchanged(old, new) and not blanks and stored.meta.uid not in self._blanks:
-            return Outcome(stored)
-        if not dry_run:
-            (self._blanks.add if blanks else self._blanks.discard)(stored.meta.uid)
-        return Outcome(self._put(table, new, dry_run))
-
-    def _put(self, table: Table, body: Object, dry_run: bool) -> Stored:
-        if table.kind.schema is not None and body.get("apiVersion") != table.kind.resource.api_version:
-            table.kind.schema.complete(body)
-        if dry_run:
-            version = int(body["metadata"].get("resourceVersion") or 0)
-            return encode(table.kind, body, version)
-        stored = self.storage.put(table, body).new
-        if stored is None:
-            raise AssertionError("a put stores an object")
-        return stored
+        return self._storing.replace(kind, table, stored, old, body, entries, subresource, dry_run=dry_run)
 
 
 def _as_sent(kind: ResourceType, outcome: Outcome, version: str) -> Outcome:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from fleet.devcluster import statuses
 from fleet.devcluster.answers import Answer
+from fleet.devcluster.continuation import Continuation
 from fleet.devcluster.deleteoptions import delete_options
 from fleet.devcluster.fields.applying import Conflicts
 from fleet.devcluster.fields.wanted import read_wanted
-from fleet.devcluster.listoptions import filter_of
+from fleet.devcluster.listoptions import filter_of, version_of
 from fleet.devcluster.lists import encoded_list
 from fleet.devcluster.outcome import Outcome
 from fleet.devcluster.patches import APPLY_PATCH, check_type, patch_of
-from fleet.devcluster.remarks import remarks
+from fleet.devcluster.remarks import remarks_on
 from fleet.devcluster.requestlog import RequestLog
 from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.resources import ResourceType
@@ -66,8 +67,9 @@ class Writing:
 
     def patch(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:
         kind = kind or table.kind
-        check_type(kind, request.content_type)
-        if request.content_type == APPLY_PATCH:
+        content_type = request.content_type
+        check_type(kind, content_type)
+        if content_type == APPLY_PATCH:
             return self._apply(request, target, table, kind)
         manager = manager_of(request, target.subresource)
         patch = patch_of(kind, request)
@@ -119,8 +121,11 @@ class Writing:
         self, request: Request, target: Target, table: Table, kind: ResourceType | None = None
     ) -> Answer:
         kind = kind or table.kind
-        options, dry_run = delete_options(request, collection=True)
         wanted = filter_of(kind, target.namespace, request, sharded=self.settings.sharded_list_and_watch)
+        options, dry_run = delete_options(request, collection=True)
+        version_of(request)
+        if token := request.option("continue"):
+            Continuation.decode(token)
         chosen = [each for each in table.scan(wanted.prefix) if wanted.admits(each)]
         version = self._storage.version
         for stored in chosen:
@@ -144,7 +149,7 @@ class Writing:
         self, verb: str, request: Request, target: Target, table: Table, outcome: Outcome, kind: ResourceType
     ) -> Answer:
         status = 201 if outcome.created else 200
-        request.warnings += remarks(kind, table, outcome, dry_run=request.dry_run)
+        request.warnings += remarks_on(kind, outcome.stored, outcome.replaced)
         if not request.dry_run:
             self._log.answered(verb, request, target, status, outcome.stored, removed=outcome.removed)
             self._follow(table.kind, outcome)

@@ -16,8 +16,8 @@ from fleet.devcluster.resources import ResourceType
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client
-from shards.controller import Controller
-from shards.errors import ConfigError, NotFound
+from shards.controller import Controller, identity_of
+from shards.errors import ApiError, ConfigError, NotFound
 from shards.keyrange import WHOLE
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
@@ -25,11 +25,12 @@ from shards.runtime import WorkerRuntime
 from shards.settings import ShardSettings
 from shards.shard import Shard
 from shards.tenure import Tenure
+from shards.testing.observed import Failures, ObservedController
+from shards.testing.running import RunningControllers, check_served, require_served
 from shards.testing.virtual_time import loop_seconds
 
 MEMBER = "worker-0"
-QUIET_SECONDS = 1.0
-POLL_SECONDS = 0.05
+START_SECONDS = 60.0
 FOREVER_SECONDS = 10 * 365 * 86400.0
 WALL_SECONDS_AT_START = 1_000_000_000.0
 
@@ -58,23 +59,46 @@ class EmbeddedCluster:
 
     def kind_of(self, body: Object) -> ResourceType:
         """What serves objects of this apiVersion and kind. Raises ConfigError."""
-        api_version, kind = body.get("apiVersion", ""), body.get("kind", "")
+        for name in ("apiVersion", "kind"):
+            if not isinstance(body.get(name), str):
+                raise ConfigError(name, "missing; an object says its apiVersion and kind")
+        api_version, kind = body["apiVersion"], body["kind"]
         found = self.server.registry.of(api_version, kind)
         if found is None:
             why = f"nothing serves {kind!r} of {api_version!r}; install its CustomResourceDefinition"
             raise ConfigError("kind", why)
         return found
 
+    def _served(self, named: Resource | str) -> ResourceType:
+        """Raises ConfigError."""
+        resource = Resource.parse(named) if isinstance(named, str) else named
+        require_served(resource, "resource", self.server.registry)
+        found = self.server.registry.get(resource)
+        assert found is not None
+        return found
+
     async def install(self, *definitions: Object | str | Path) -> None:
-        """Creates what the files or objects say, in order: definitions, namespaces, anything. Raises ApiError."""
+        """Creates what the files or objects say, in order: definitions, namespaces, anything.
+
+        Raises ApiError and ConfigError, with a note of the file and the document, and yaml.YAMLError.
+        """
         for each in definitions:
             if isinstance(each, dict):
                 await self.create(each)
                 continue
             text = await asyncio.to_thread(Path(each).read_text)
-            for document in yaml.safe_load_all(text):
-                if document:
-                    await self.create(document)
+            for number, document in enumerate(yaml.safe_load_all(text), start=1):
+                if document is not None:
+                    await self._install(document, f"document {number} of {each}")
+
+    async def _install(self, document: object, what: str) -> None:
+        if not isinstance(document, dict):
+            raise ConfigError("install", f"{what} is no object, but {type(document).__name__}")
+        try:
+            await self.create(document)
+        except (ApiError, ConfigError) as error:
+            error.add_note(what)
+            raise
 
     async def create(self, body: Object) -> Object:
         """The created object. Without a namespace it goes into `default`. Raises ApiError."""
@@ -89,86 +113,92 @@ class EmbeddedCluster:
             return await self.create(body)
         return await self.client.merge_patch(kind.resource, namespace, name, body)
 
+    async def patch_status(
+        self, resource: Resource | str, name: str, status: Object, *, namespace: str = "default"
+    ) -> Object:
+        """Merges into the status of an object, as the controller would that is not there: of a Deployment, of a Pod.
+
+        Raises as `get` does, and NotFound.
+        """
+        kind = self._served(resource)
+        where = namespace if kind.namespaced else ""
+        return await self.client.merge_patch(kind.resource, where, name, {"status": status}, "status")
+
     async def get(self, resource: Resource | str, name: str, *, namespace: str = "default") -> Object | None:
-        """The object as it is now; None where there is none."""
+        """The object as it is now; None where there is none. Raises ApiError, and ConfigError where nothing serves the
+        resource."""
+        kind = self._served(resource)
         try:
-            return await self.client.get(_resource(resource), namespace, name)
+            return await self.client.get(kind.resource, namespace if kind.namespaced else "", name)
         except NotFound:
             return None
 
     async def list(self, resource: Resource | str, *, namespace: str = "") -> list[Object]:
-        """All objects of a resource, of one namespace where it is given."""
-        answer = await self.client.list(_resource(resource), namespace)
+        """All objects of a resource, of one namespace where it is given. Raises as `get` does."""
+        kind = self._served(resource)
+        answer = await self.client.list(kind.resource, namespace if kind.namespaced else "")
         items: list[Object] = answer["items"]
         return items
 
     async def delete(self, resource: Resource | str, name: str, *, namespace: str = "default") -> None:
-        """Deletes it as a user would; what it owned goes with it. Raises ApiError."""
-        await self.client.delete(_resource(resource), namespace, name)
+        """Deletes it as a user would; what it owned goes with it. Raises as `get` does, and NotFound."""
+        kind = self._served(resource)
+        await self.client.delete(kind.resource, namespace if kind.namespaced else "", name)
         await self.server.collect_garbage()
 
     @asynccontextmanager
     async def running(
-        self, *controllers: Controller, settings: ShardSettings | None = None
+        self, *controllers: Controller, settings: ShardSettings | None = None, start_seconds: float = START_SECONDS
     ) -> AsyncIterator[RunningControllers]:
-        """The controllers at work on every key, as in a fleet of one worker that owns everything."""
-        chosen = settings or ShardSettings()
-        runtime = WorkerRuntime(
+        """The controllers at work on every key, as in a fleet of one worker that owns everything. Garbage is collected
+        meanwhile, and namespaces end.
+
+        Raises ConfigError for a declaration that is not complete and for a resource that nothing serves, TimeoutError
+        when the views are not complete after `start_seconds`.
+        """
+        identity_of(controllers)
+        check_served(controllers, self.server.registry)
+        runtime = self._runtime(settings or ShardSettings())
+        failures = Failures()
+        shard = Shard(WHOLE, [ObservedController(each, failures) for each in controllers], runtime, MEMBER)
+        garbage = asyncio.create_task(self.server.run_controllers(), name="garbage collection")
+        try:
+            await _start(shard, start_seconds)
+            yield RunningControllers(self.server, shard, failures, garbage)
+            failures.raise_outcome()
+        finally:
+            garbage.cancel()
+            await asyncio.gather(garbage, return_exceptions=True)
+            await shard.stop()
+            runtime.close()
+
+    def _runtime(self, settings: ShardSettings) -> WorkerRuntime:
+        return WorkerRuntime(
             transport=self.transport(),
             clock=loop_seconds,
             rng=random.Random(self._rng.random()),
-            settings=chosen,
+            settings=settings,
             metrics=ShardMetrics(),
-            slots=asyncio.Semaphore(chosen.queue.max_concurrent_reconciles),
+            slots=asyncio.Semaphore(settings.queue.max_concurrent_reconciles),
         )
-        shard = Shard(WHOLE, controllers, runtime, MEMBER)
-        until = loop_seconds() + FOREVER_SECONDS
-        try:
-            await shard.activate(Tenure(MEMBER, 1, WHOLE, 1, until=lambda: until), None, previous_epoch=0)
-            yield RunningControllers(self, shard)
-        finally:
-            await shard.stop()
-            runtime.close()
 
     def close(self) -> None:
         """Ends all watches."""
         self.server.close()
 
 
+async def _start(shard: Shard, seconds: float) -> None:
+    until = loop_seconds() + FOREVER_SECONDS
+    try:
+        async with asyncio.timeout(seconds):
+            await shard.activate(Tenure(MEMBER, 1, WHOLE, 1, until=lambda: until), None, previous_epoch=0)
+    except TimeoutError:
+        why = shard.trouble or "no list was answered"
+        raise TimeoutError(f"the controllers did not see all their objects within {seconds:g} s: {why}") from None
+
+
 def _namespace(kind: ResourceType, body: Object) -> str:
     if not kind.namespaced:
         return ""
-    namespace: str = body.get("metadata", {}).get("namespace") or "default"
+    namespace: str = (body.get("metadata") or {}).get("namespace") or "default"
     return namespace
-
-
-class RunningControllers:
-    """Controllers at work. shard: the one that runs them all."""
-
-    def __init__(self, cluster: EmbeddedCluster, shard: Shard) -> None:
-        self.shard = shard
-        self._cluster = cluster
-
-    async def settled(self, *, within_seconds: float = 60.0, quiet_seconds: float = QUIET_SECONDS) -> None:
-        """Returns when for a while nobody wrote anything and no key was ready, running, parked or failing.
-
-        What is due later, such as `Result(requeue_after_seconds=300)`, is not waited for. Raises TimeoutError, which
-        names the keys.
-        """
-        deadline = loop_seconds() + within_seconds
-        state, since = self._state(), loop_seconds()
-        while state[1] or loop_seconds() - since < quiet_seconds:
-            if loop_seconds() >= deadline:
-                keys = ", ".join(state[1]) or "none, but objects are being written"
-                raise TimeoutError(f"not settled within {within_seconds:g} s: {keys}")
-            await asyncio.sleep(POLL_SECONDS)
-            before, state = state, self._state()
-            if state != before:
-                since = loop_seconds()
-
-    def _state(self) -> tuple[int, list[str]]:
-        return self._cluster.server.storage.version, self.shard.unsettled()
-
-
-def _resource(named: Resource | str) -> Resource:
-    return Resource.parse(named) if isinstance(named, str) else named

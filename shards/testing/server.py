@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from fleet.devcluster.http import HttpDoor, serve
 from fleet.devcluster.journal import Entry
-from fleet.devcluster.kubeconfig import kubeconfig_text
+from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
 from fleet.devcluster.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -47,19 +47,29 @@ class EmbeddedServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._door = self.run(self._serve())
-        text = kubeconfig_text(self._door.url, name="embedded", token=self.settings.admin_token)
-        self.kubeconfig.write_text(text)
+        try:
+            self._door = self.run(self._serve())
+            text = kubeconfig_text(self._door.url, name="embedded", token=self.settings.admin_token)
+            write_kubeconfig(self.kubeconfig, text)
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._door is not None:
-            self.run(self._door.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._end()
+
+    def _end(self) -> None:
+        """A thread that went on would keep the whole test run from ending."""
+        try:
+            if self._door is not None:
+                self.run(self._door.close())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, Result], *, seconds: float = 30.0) -> Result:
         """Runs a coroutine on the server's loop and waits for it. Raises TimeoutError, and whatever it raises."""

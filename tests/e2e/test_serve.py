@@ -82,13 +82,16 @@ def test_it_writes_a_kubeconfig_that_names_the_server(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_file_is_said_in_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "objects.yaml"
     file.write_text(WEBSITE)
-    assert "nothing serves this kind; load its CustomResourceDefinition before it" in refused("--load", str(file))
+    assert (
+        "nothing serves 'Website' of 'demo.shardfleet.dev/v1'; load its CustomResourceDefinition before it"
+        in refused("--load", str(file))
+    )
     file.write_text("kind: ConfigMap\napiVersion: v1\nmetadata: {name: Not_A_Name}\n")
     said = refused("--load", str(file))
     assert "ConfigMap 'Not_A_Name'" in said
     assert "is refused" in said
     file.write_text("just text")
-    assert "holds something without apiVersion and kind" in refused("--load", str(file))
+    assert "is no object with apiVersion and kind" in refused("--load", str(file))
     assert "cannot read" in refused("--load", str(tmp_path / "absent.yaml"))
 
 

@@ -134,17 +134,19 @@ class Rbac:
                 yield binding, subject, self._rules_in(role, roles)
 
     @staticmethod
-    def _rules_in(role: _Role, roles: dict[str, _Role]) -> tuple[Rule, ...]:
+    def _rules_in(role: _Role, roles: dict[str, _Role], above: frozenset[str] = frozenset()) -> tuple[Rule, ...]:
+        """above: roles whose rules these become part of; roles that select each other end there."""
+        above |= {role.metadata.name}
         selectors = role.aggregation_rule.cluster_role_selectors if role.aggregation_rule else None
         if not selectors:
             return role.rules or ()
         found: tuple[Rule, ...] = ()
         for other in roles.values():
             labels = other.metadata.labels or {}
-            if not other.metadata.namespace and any(
-                (each.match_labels or {}).items() <= labels.items() for each in selectors
-            ):
-                found += Rbac._rules_in(other, roles) if other is not role else ()
+            if other.metadata.namespace or other.metadata.name in above:
+                continue
+            if any((each.match_labels or {}).items() <= labels.items() for each in selectors):
+                found += Rbac._rules_in(other, roles, above)
         return found
 
     def _loaded(self) -> dict[str, _Role]:

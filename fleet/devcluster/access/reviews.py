@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +16,7 @@ from fleet.devcluster.access.rbac import Decision
 from fleet.devcluster.access.rules import Rule
 from fleet.devcluster.access.tokens import ISSUER
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.gonumbers import go_quoted
 from fleet.devcluster.identity import Identity
 from fleet.devcluster.requests import Request, Target
 from fleet.devcluster.statuses import bad_request, reviewed_invalid
@@ -76,27 +77,23 @@ class Reviews:
 
     def _access(self, request: Request, target: Target, body: Object) -> Object:
         spec = body.get("spec") or {}
-        causes = _attribute_causes(spec)
-        if not spec.get("user") and not spec.get("groups"):
-            message = 'Invalid value: "": at least one of user or group must be specified'
-            causes.append(Cause("FieldValueInvalid", message, "spec.user"))
         metadata = self._metadata(request, target, body, "SubjectAccessReview")
+        causes = [*_attribute_causes(spec), *_subject_causes(spec), *_metadata_causes(metadata)]
         return self._accessed(metadata, spec, causes, _subject(spec))
 
     def _local_access(self, request: Request, target: Target, body: Object) -> Object:
         spec = body.get("spec") or {}
-        given = (spec.get("resourceAttributes") or {}).get("namespace", "")
-        causes = _attribute_causes(spec)
-        if given != target.namespace:
-            message = f'Invalid value: "{given}": must match metadata.namespace'
-            causes.append(Cause("FieldValueInvalid", message, "spec.resourceAttributes.namespace"))
         metadata = self._metadata(request, target, body, "LocalSubjectAccessReview")
-        return self._accessed({**metadata, "namespace": target.namespace}, spec, causes, _subject(spec))
+        metadata["namespace"] = target.namespace
+        causes = [*_attribute_causes(spec), *_subject_causes(spec), *_metadata_causes(metadata, "namespace")]
+        causes += _local_causes(spec, target.namespace)
+        return self._accessed(metadata, spec, causes, _subject(spec))
 
     def _self_access(self, request: Request, target: Target, body: Object) -> Object:
         spec = body.get("spec") or {}
         metadata = self._metadata(request, target, body, "SelfSubjectAccessReview")
-        return self._accessed(metadata, spec, _attribute_causes(spec), request.user)
+        causes = [*_attribute_causes(spec), *_metadata_causes(metadata)]
+        return self._accessed(metadata, spec, causes, request.user)
 
     def _accessed(self, metadata: Object, spec: Object, causes: list[Cause], user: Identity) -> Object:
         if causes:
@@ -119,14 +116,15 @@ class Reviews:
     def _metadata(self, request: Request, target: Target, body: Object, kind: str) -> Object:
         """What the client sent, and that it owns the fields of its question."""
         fields = owned(request, kind, target.resource.group, body.get("spec") or {}, self._timestamp())
-        return {**(body.get("metadata") or {}), **fields}
+        given = {name: value for name, value in (body.get("metadata") or {}).items() if name != "namespace"}
+        return {**given, **fields}
 
     def _timestamp(self) -> str:
         return datetime.fromtimestamp(int(self._wall_seconds()), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _subject(spec: Object) -> Identity:
-    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return Identity(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
 
@@ -143,11 +141,43 @@ def _attribute_causes(spec: Object) -> list[Cause]:
     path, resource = spec.get("nonResourceAttributes"), spec.get("resourceAttributes")
     if (path is None) is not (resource is None):
         return []
-    shown = "null"
-    if path is not None:
-        shown = msgspec.json.encode({"Path": path.get("path", ""), "Verb": path.get("verb", "")}).decode()
     why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-    return [Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "spec")]
+    return [Cause("FieldValueInvalid", f"Invalid value: {_path_text(path)}: {why}", "spec")]
+
+
+def _path_text(path: Object | None) -> str:
+    """As Go writes it: the struct of the server's own, which has no names for JSON."""
+    if path is None:
+        return "null"
+    return msgspec.json.encode({"Path": path.get("path", ""), "Verb": path.get("verb", "")}).decode()
+
+
+def _subject_causes(spec: Object) -> Iterator[Cause]:
+    if not spec.get("user") and not spec.get("groups"):
+        message = 'Invalid value: "": at least one of user or group must be specified'
+        yield Cause("FieldValueInvalid", message, "spec.user")
+
+
+def _metadata_causes(metadata: Object, allowed: str = "") -> Iterator[Cause]:
+    """A question has no name, no labels, nothing. allowed: the one field that may be there."""
+    if set(metadata) <= {"managedFields", allowed}:
+        return
+    first = {name: metadata[name] for name in ("name", "generateName", "namespace") if name in metadata}
+    why = f"must be empty except for {allowed}" if allowed else "must be empty"
+    shown = msgspec.json.encode({**first, **metadata}).decode()
+    yield Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "metadata")
+
+
+def _local_causes(spec: Object, namespace: str) -> Iterator[Cause]:
+    """Of a question about one namespace."""
+    path, resource = spec.get("nonResourceAttributes"), spec.get("resourceAttributes")
+    given = (resource or {}).get("namespace", "")
+    if resource is not None and given != namespace:
+        message = f"Invalid value: {go_quoted(given)}: must match metadata.namespace"
+        yield Cause("FieldValueInvalid", message, "spec.resourceAttributes.namespace")
+    if path is not None:
+        message = f"Invalid value: {_path_text(path)}: disallowed on this kind of request"
+        yield Cause("FieldValueInvalid", message, "spec.nonResourceAttributes")
 
 
 def _shown(rule: Rule) -> Object:

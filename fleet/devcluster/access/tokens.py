@@ -66,7 +66,7 @@ class Signer:
 
     def read(self, token: str) -> Claims | None:
         """The claims of a token of this server, expired or not; None for anything else."""
-        signed, _, signature = token.encode().rpartition(b".")
+        signed, _, signature = token.encode(errors="replace").rpartition(b".")
         try:
             if not hmac.compare_digest(self._signature(signed), _unbase64(signature)):
                 return None

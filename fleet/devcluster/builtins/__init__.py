@@ -5,14 +5,13 @@ Bodies are changed in place. Kinds without a rule of their own are only written 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from fleet.devcluster.builtins import basics, events, jobs, networks, podchecks, podspecs, policies, volumes, workloads
 from fleet.devcluster.builtins.rulebook import rule
 from fleet.devcluster.builtins.values import shape_of
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
+from fleet.devcluster.resources import ResourceType
 from shards.objects import Object
 
 _NOT_COUNTED: Final = ("kind", "apiVersion", "metadata", "status")
@@ -25,10 +24,9 @@ RULE_FILES = (basics, events, jobs, networks, podchecks, podspecs, policies, vol
 
 def complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
     """What decoding makes of a body with known fields: empty fields as its Go type writes them, and defaults."""
-    resource = kind.resource
-    if resource == CUSTOM_RESOURCE_DEFINITIONS.resource:
+    if kind.defines:
         return
-    shape_of(resource.group, resource.version, kind.kind).settle(body)
+    shape_of(kind.type_name).settle(body)
     reshaping = kind.reshaping
     if reshaping is not None:
         # The real server reads every version into one inner type, and the defaults of both versions meet there.
@@ -36,30 +34,29 @@ def complete(kind: ResourceType, body: Object, *, creating: bool) -> None:
         body.clear()
         body.update(again)
         return
-    defaults = rule.default_rules.get((resource.group, resource.plural))
+    defaults = rule.default_rules.get(kind.group_resource)
     if defaults is not None:
         defaults(body)
 
 
 def prepare_create(kind: ResourceType, body: Object) -> None:
     """What the server itself adds to a new object; no client owns these fields."""
-    resource = kind.resource
-    if resource != CUSTOM_RESOURCE_DEFINITIONS.resource:
-        shape = shape_of(resource.group, resource.version, kind.kind)
+    if not kind.defines:
+        shape = shape_of(kind.type_name)
         shape.stored(body)
         empty = shape.empty("status") if kind.status else None
         if empty is not None:
             body["status"] = empty
-    creation = rule.creation_rules.get((resource.group, resource.plural))
+    creation = rule.creation_rules.get(kind.group_resource)
     if creation is not None:
         creation(body)
 
 
 def prepare_update(kind: ResourceType, body: Object, old: Object) -> None:
     """What the server keeps of an object that an update replaces."""
-    if kind.resource != CUSTOM_RESOURCE_DEFINITIONS.resource:
-        shape_of(kind.resource.group, kind.resource.version, kind.kind).stored(body)
-    update = rule.update_rules.get((kind.resource.group, kind.resource.plural))
+    if not kind.defines:
+        shape_of(kind.type_name).stored(body)
+    update = rule.update_rules.get(kind.group_resource)
     if update is not None:
         update(body, old)
 
@@ -75,8 +72,7 @@ def generation_moves(kind: ResourceType, body: Object, old: Object) -> bool:
     return any(body.get(name) != old.get(name) for name in names)
 
 
-def causes(kind: ResourceType, body: Object, old: Object | None) -> Iterator[Cause]:
+def causes(kind: ResourceType, body: Object, old: Object | None) -> list[Cause]:
     """What is wrong with the content. old: the object that an update replaces."""
-    checks = rule.check_rules.get((kind.resource.group, kind.resource.plural))
-    if checks is not None:
-        yield from checks(body, old)
+    checks = rule.check_rules.get(kind.group_resource)
+    return [] if checks is None else list(checks(body, old))

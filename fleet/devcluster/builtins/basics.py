@@ -38,7 +38,8 @@ def label_namespace(body: Object) -> None:
 @rule.creation("", "namespaces")
 def open_namespace(body: Object) -> None:
     label_namespace(body)
-    body["spec"] = {"finalizers": ["kubernetes"]}
+    given = (body.get("spec") or {}).get("finalizers") or []
+    body["spec"] = {"finalizers": given if "kubernetes" in given else [*given, "kubernetes"]}
     body["status"] = {"phase": "Active"}
 
 

@@ -26,12 +26,18 @@ TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
-def pod_warnings(plural: str, body: Object, old: Object | None) -> Iterator[str]:
-    """old: what an update replaced. Of a pod only its creation is remarked on, of others each new generation."""
-    if old is not None and (
-        plural == "pods" or body["metadata"].get("generation") == old["metadata"].get("generation")
-    ):
-        return
+def is_looked_at(plural: str, generation: int, old_generation: int | None) -> bool:
+    """Whether there may be a remark. old_generation: of what an update replaced, None of a creation.
+
+    Of a pod only its creation is remarked on, of others each new generation.
+    """
+    if plural not in TEMPLATES or old_generation is None:
+        return plural in TEMPLATES
+    return plural != "pods" and generation != old_generation
+
+
+def pod_warnings(plural: str, body: Object) -> Iterator[str]:
+    """Of an object that is looked at."""
     template: Any = body
     for name in TEMPLATES[plural]:
         template = template.get(name) or {}

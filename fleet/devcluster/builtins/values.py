@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fleet.devcluster.kinds.catalogue import Values, schema_name, schemas, values
+from fleet.devcluster.kinds.catalogue import Values, schemas, values
 from shards.objects import Object
 
 _PREFIX = "#/components/schemas/"
@@ -89,15 +89,14 @@ class Shape:
 
 
 _SHAPES: dict[str, Shape] = {}
+_ROOTS: dict[str, Shape] = {}
 
 
-def shape_of(group: str, version: str, kind: str) -> Shape:
-    """Of a built-in kind. `metadata` is left alone: see metadata.py."""
-    name = schema_name(group, version, kind)
-    key = f"{name} at the root"
-    found = _SHAPES.get(key)
+def shape_of(name: str) -> Shape:
+    """Of a built-in kind by the name of its schema. `metadata` is left alone: see metadata.py."""
+    found = _ROOTS.get(name)
     if found is None:
-        found = _SHAPES[key] = _Root(name)
+        found = _ROOTS[name] = _Root(name)
     return found
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster import statuses
+from fleet.devcluster.decoding.exact import Exact
 from fleet.devcluster.decoding.gotexts import Refused
 from fleet.devcluster.decoding.gotypes import Findings, GoType, GoTypes
 from fleet.devcluster.decoding.identity import identified, unhandled, unrecognised
+from fleet.devcluster.decoding.jsontext import JsonError, read_json
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
-from fleet.devcluster.decoding.syntax import syntax_fault
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
-from fleet.devcluster.kinds.catalogue import schema_name, schemas
+from fleet.devcluster.kinds.catalogue import schemas
 from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
 from fleet.devcluster.protobuf.decoding import decode as decode_protobuf
 from fleet.devcluster.protobuf.wire import ProtobufError
@@ -44,6 +43,9 @@ def read(
     strict: list[str] = []
     repeated = False
     if content_type in (JSON, ""):
+        exact = None if kind.custom else exact_of(kind).decode(raw)
+        if exact is not None:
+            return identified(kind, exact, raw)
         body = identified(kind, _decoded(kind, raw), raw)
         if validation != "Ignore":
             again = with_pairs(raw, body)
@@ -69,15 +71,16 @@ def typed(
 ) -> Object:
     """A body whose fields have been read as its type wants them; also for the result of a patch.
 
-    repeats: what is known of repeated fields already. repeated: the body holds Pairs. old: a valid object of a built-in
-    kind; what the body has in common with it, the very same values, is not read again. Raises StatusError.
+    repeats: what is known of repeated fields already. repeated: the body holds Pairs. old: a valid object of this
+    kind; what the body has in common with it, the very same values, is not read again: a patch of one field of a large
+    object costs the reading of that field. Raises StatusError.
     """
     found = Findings(strict=list(repeats or ()))
     try:
         if kind.custom:
-            _read_custom(kind, body, found, repeated=repeated)
+            _read_custom(kind, body, found, old or {}, repeated=repeated)
         else:
-            body = _read_built_in(kind, body, found, old or {})
+            body = type_of(kind).read_changes(body, found, old or {})
     except Refused as refused:
         raise unhandled(kind, str(refused)) from None
     if found.mismatch:
@@ -90,40 +93,32 @@ def typed(
     return body
 
 
-def _read_built_in(kind: ResourceType, body: Object, found: Findings, old: Object) -> Object:
-    """A patch of one field of a large object costs the reading of that field."""
-    shared = {name: value for name, value in body.items() if value is old.get(name, body)}
-    if not shared:
-        read: Object = type_of(kind).read(body, found)
-        return read
-    rest = type_of(kind).read({name: value for name, value in body.items() if name not in shared}, found)
-    both = shared | rest
-    return {name: both[name] for name in body if name in both}
-
-
 @cache
 def _go_types() -> GoTypes:
     return GoTypes(schemas())
 
 
-_TYPES: dict[tuple[str, str, str], GoType] = {}
-
-
 def type_of(kind: ResourceType) -> GoType:
     """Of a built-in kind."""
-    key = kind.resource.group, kind.resource.version, kind.kind
-    found = _TYPES.get(key)
+    return _go_types().named(kind.type_name)
+
+
+_EXACT: dict[str, Exact] = {}
+
+
+def exact_of(kind: ResourceType) -> Exact:
+    """Of a built-in kind."""
+    found = _EXACT.get(kind.type_name)
     if found is None:
-        found = _TYPES[key] = _go_types().named(schema_name(*key))
+        found = _EXACT[kind.type_name] = Exact(type_of(kind))
     return found
 
 
 def _decoded(kind: ResourceType, raw: bytes) -> Any:
     try:
-        return msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        why = syntax_fault(raw) or str(error)
-        raise unrecognised(kind, f"couldn't get version/kind; json parse error: {why}", raw) from None
+        return read_json(raw)
+    except JsonError as error:
+        raise unrecognised(kind, f"couldn't get version/kind; json parse error: {error}", raw) from None
 
 
 def _from_yaml(kind: ResourceType, raw: bytes) -> tuple[Object, list[str]]:
@@ -141,14 +136,14 @@ def _from_protobuf(kind: ResourceType, raw: bytes) -> Object:
         raise unrecognised(kind, str(error), raw) from None
 
 
-def _read_custom(kind: ResourceType, body: Object, found: Findings, *, repeated: bool) -> None:
+def _read_custom(kind: ResourceType, body: Object, found: Findings, old: Object, *, repeated: bool) -> None:
     """Metadata has a type; of the rest the schema knows which fields there are."""
     for path in duplicate_paths(body) if repeated else ():
         found.strict.append(f'duplicate field "{path}"')
     metadata = body.get("metadata")
-    if metadata is not None:
+    if metadata is not None and metadata is not old.get("metadata"):
         inner = Findings()
-        kept = _go_types().named(_OBJECT_META).read(metadata, inner)
+        kept = _go_types().named(_OBJECT_META).read_changes(metadata, inner, old.get("metadata") or {})
         found.mismatch = inner.mismatch
         body["metadata"] = kept
         found.strict += [each.replace('field "', 'field "metadata.', 1) for each in inner.strict if "unknown" in each]

@@ -1,14 +1,16 @@
 """The Go type of a built-in kind, as far as its OpenAPI schema tells: what the server's decoder accepts. Pure.
 
 The decoder of the real server fills a Go struct. A value of the wrong type fails with the name of the struct field; an
-unknown field, a repeated one and a null are dropped. `GoType.read` does the same to a decoded body, in place.
+unknown field, a repeated one and a null are dropped, and a null in a list or a map is the zero value. `GoType.read`
+does the same to a decoded body, in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from fleet.devcluster.decoding.gotexts import SCALARS, go_kind
 from fleet.devcluster.decoding.pairs import Pairs
@@ -16,17 +18,27 @@ from fleet.devcluster.decoding.pairs import Pairs
 Schemas = Mapping[str, Mapping[str, Any]]
 
 _PREFIX = "#/components/schemas/"
+_ZEROS = {
+    "string": "",
+    "bytes": "",
+    "bool": False,
+    "float64": 0,
+    "int32": 0,
+    "int64": 0,
+    "intorstring": 0,
+    "quantity": "0",
+}
+_NOTHING: Mapping[str, Any] = {}
 _UNSIGNED = "io.k8s.apimachinery."
 _TEXTS = {"Time": "time", "MicroTime": "microtime", "Quantity": "quantity", "IntOrString": "intorstring"}
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(msgspec.Struct):
     """What reading a body finds. mismatch: the first wrong type. strict: unknown and repeated fields, in order."""
 
     mismatch: str = ""
-    strict: list[str] = field(default_factory=list)
-    trail: list[str | int | tuple[str]] = field(default_factory=list)
+    strict: list[str] = []
+    trail: list[str | int | tuple[str]] = []
     """Where the reader is: fields, indices, and keys of maps as 1-tuples."""
 
     def unknown(self, name: str) -> None:
@@ -78,6 +90,10 @@ class GoType:
             self._fields = self._make()
         return self._fields
 
+    def zero(self) -> Any:
+        """What null becomes in a list or a map of such values."""
+        return {} if self.kind == "struct" else _ZEROS.get(self.kind)
+
     def read(self, value: Any, found: Findings, struct: str = "") -> Any:
         """The value as the decoder leaves it, changed in place. struct: the one whose field this is.
 
@@ -85,7 +101,7 @@ class GoType:
         """
         kind = self.kind
         if kind == "struct":
-            return self._read_struct(value, found, struct)
+            return self._read_struct(value, found, struct, _NOTHING)
         if kind == "map":
             return self._read_map(value, found, struct)
         if kind == "list":
@@ -94,7 +110,11 @@ class GoType:
             SCALARS[kind](value, found, struct, self.text)
         return value
 
-    def _read_struct(self, value: Any, found: Findings, struct: str) -> Any:
+    def read_changes(self, value: dict[str, Any], found: Findings, old: Mapping[str, Any]) -> Any:
+        """As `read`, of a struct. old: one that has been read; what has the very values of it is left."""
+        return self._read_struct(value, found, "", old)
+
+    def _read_struct(self, value: Any, found: Findings, struct: str, old: Mapping[str, Any]) -> Any:
         if not isinstance(value, dict):
             found.wrong(value, struct, self.text)
             return value
@@ -104,6 +124,8 @@ class GoType:
         trail = found.trail
         gone: list[str] | None = None
         for name, item in value.items():
+            if old and item is old.get(name, value):
+                continue
             known = fields.get(name)
             if known is None or item is None:
                 gone = gone or []
@@ -115,7 +137,11 @@ class GoType:
             if (kind == "string" and item.__class__ is str) or kind == "any":
                 continue
             trail.append(name)
-            kept = known.read(item, found, name_here)
+            before = old.get(name) if old and kind == "struct" else None
+            if isinstance(before, dict):
+                kept = known._read_struct(item, found, name_here, before)
+            else:
+                kept = known.read(item, found, name_here)
             trail.pop()
             if kept is not item:
                 value[name] = kept
@@ -161,8 +187,7 @@ class GoType:
             if plain and item.__class__ is str:
                 continue
             if item is None:
-                if plain:
-                    value[name] = ""
+                value[name] = inner.zero()
                 continue
             found.trail.append((name,))
             value[name] = inner.read(item, found, struct)
@@ -181,8 +206,7 @@ class GoType:
             if plain and item.__class__ is str:
                 continue
             if item is None:
-                if plain:
-                    value[index] = ""
+                value[index] = inner.zero()
                 continue
             found.trail.append(index)
             value[index] = inner.read(item, found, struct)

@@ -47,7 +47,7 @@ def identified(kind: ResourceType, body: Any, raw: bytes) -> dict[str, Any]:
         why = f"json: cannot unmarshal {go_kind(body)} into Go value of type {TYPE_META}"
         raise unrecognised(kind, f"couldn't get version/kind; json parse error: {why}", raw)
     given, version = body.get("kind") or "", body.get("apiVersion") or ""
-    if given == kind.kind and version == kind.resource.api_version:
+    if given == kind.kind and version == kind.api_version:
         return body
     for name, value in (("apiVersion", version), ("kind", given)):
         if not isinstance(value, str):
@@ -58,7 +58,7 @@ def identified(kind: ResourceType, body: Any, raw: bytes) -> dict[str, Any]:
     if kind.custom:
         _check_custom(kind, body, given, version, raw)
     else:
-        _check_built_in(kind, given or kind.kind, version or kind.resource.api_version)
+        _check_built_in(kind, given or kind.kind, version or kind.api_version)
     return body
 
 
@@ -66,7 +66,7 @@ def _check_custom(kind: ResourceType, body: dict[str, Any], given: str, version:
     if not given:
         text = raw.decode(errors="replace") if raw else msgspec.json.encode(body).decode()
         raise unrecognised(kind, f"Object 'Kind' is missing in '{text}'", raw)
-    if version != kind.resource.api_version:
+    if version != kind.api_version:
         raise _other_version(kind, version)
     metadata = body.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
@@ -81,11 +81,11 @@ def _check_built_in(kind: ResourceType, given: str, version: str) -> None:
     if given != kind.kind or group != kind.resource.group:
         into = (kind.resource.group or "core").partition(".")[0]
         raise unhandled(kind, f"converting ({short}.{given}) to ({into}.{kind.kind}): unknown conversion", given, short)
-    if version != kind.resource.api_version:
+    if version != kind.api_version:
         raise _other_version(kind, version)
 
 
 def _other_version(kind: ResourceType, version: str) -> statuses.StatusError:
     return statuses.bad_request(
-        f"the API version in the data ({version}) does not match the expected API version ({kind.resource.api_version})"
+        f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
     )

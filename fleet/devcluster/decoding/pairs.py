@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+_QUOTE: Final = rb"\u0022"
+"""A quote inside a text whose own quotes it does not add to."""
 
 
 class Pairs(dict[str, Any]):
@@ -22,9 +25,14 @@ class Pairs(dict[str, Any]):
         self.entries = entries
 
 
+def is_whole(raw: bytes, decoded: Any) -> bool:
+    """Whether no field of the text got lost in decoding. False also where that is hard to tell."""
+    return _QUOTE not in raw and raw.count(b'"') == msgspec.json.encode(decoded).count(b'"')
+
+
 def with_pairs(raw: bytes, decoded: Any) -> Any:
     """The decoded text again, with Pairs where a field is named twice; `decoded` itself where none is."""
-    if raw.count(b'"') == msgspec.json.encode(decoded).count(b'"'):
+    if is_whole(raw, decoded):
         return decoded
     repeats = False
 

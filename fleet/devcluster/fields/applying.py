@@ -117,7 +117,7 @@ class Application:
                 theirs = known[held.api_version] = compare(self.live or {}, found, structure)
             common = intersection(held.fields, theirs.changed)
             if common:
-                conflicts[holder] = held._replace(fields=common)
+                conflicts[holder] = held.of(common)
         if conflicts:
             raise Conflicts(conflicts)
 
@@ -158,9 +158,7 @@ class Application:
         allowed = fields_of(applied, self.structure)
         for lost in (changes.modified, changes.added, changes.removed):
             allowed = difference(allowed, lost)
-        rest = {
-            holder: held._replace(fields=difference(held.fields, allowed)) for holder, held in conflicts.fields.items()
-        }
+        rest = {holder: held.of(difference(held.fields, allowed)) for holder, held in conflicts.fields.items()}
         return Conflicts({holder: held for holder, held in rest.items() if has_member(held.fields)})
 
     def _with_last_applied(self, found: dict[str, Any]) -> dict[str, Any]:

@@ -6,24 +6,26 @@ Semantics: typed/compare.go of structured-merge-diff. Unlike there, equal parts 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from fleet.devcluster.fields.elements import ElementError, item_element
 from fleet.devcluster.fields.sets import MEMBER, SELF, FieldSet, difference, ordered, union
+from fleet.devcluster.schemas.values import same
 from fleet.devcluster.structure import ANYTHING, Structure
 
 ABSENT: Final = object()
 """No value, in contrast to null."""
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(msgspec.Struct):
     """No path is in more than one of the sets."""
 
-    added: FieldSet = field(default_factory=dict)
-    removed: FieldSet = field(default_factory=dict)
-    modified: FieldSet = field(default_factory=dict)
+    added: FieldSet = {}
+    removed: FieldSet = {}
+    modified: FieldSet = {}
 
     @property
     def changed(self) -> FieldSet:
@@ -41,6 +43,8 @@ class Comparison:
         )
 
 
+_FEW: Final = 32
+"""Keys of a map whose elements are remembered."""
 _NO_ZEROS: Final[Mapping[str, Any]] = {}
 
 
@@ -49,7 +53,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], node: Structure) -> 
     found = Comparison()
     if node.read is not None:
         old, new = node.read(old) if old else old, node.read(new)
-    _fields(old, new, node, found)
+    _both(old, new, node, found)
     return found
 
 
@@ -60,24 +64,38 @@ def created(new: Mapping[str, Any], node: Structure, unowned: FieldSet, *, exist
     found: FieldSet = {}
     zeros = node.zeros if existed else _NO_ZEROS
     for name in sorted(new):
-        element = "f:" + name
-        skipped = unowned.get(element)
-        if new[name] is None and existed and not (node.field(name) or ANYTHING).schema.get("nullable"):
+        value, element = new[name], "f:" + name
+        skipped = unowned.get(element) if unowned else None
+        if skipped is not None and not skipped:
+            continue
+        if value.__class__ is str and name not in zeros:
+            found[element] = MEMBER
+            continue
+        zero = zeros.get(name, ABSENT)
+        field = node.field(name) or ANYTHING
+        if value is None and existed and not field.schema.get("nullable"):
             # A list or a time that Go shows as null when it is not set.
             continue
         if skipped is None:
-            _place(found, element, new[name], zeros.get(name, ABSENT), node.field(name) or ANYTHING)
-        elif skipped:
-            below = created(new[name], node.field(name) or ANYTHING, skipped)
-            if below:
-                found[element] = below
+            _place(found, element, value, zero, field)
+        elif below := created(value, field, skipped):
+            found[element] = below
     return found
+
+
+@lru_cache(maxsize=1024)
+def _keys(names: tuple[str, ...]) -> FieldSet:
+    """Of a new map of scalars. Objects of one kind often have the same labels and keys."""
+    return {SELF: MEMBER, **{"f:" + name: MEMBER for name in sorted(names)}}
 
 
 def _place(found: FieldSet, element: str, value: Any, zero: Any, node: Structure) -> None:
     """Adds a value and what is below it, unless it is what Go shows anyway."""
     if isinstance(value, dict):
         if value and not node.atomic:
+            if zero is ABSENT and node.of_scalars and len(value) <= _FEW:
+                found[element] = _keys(tuple(value))
+                return
             below = created(value, node, MEMBER, existed=zero is not ABSENT)
             if zero is ABSENT:
                 found[element] = {SELF: MEMBER, **below} if below else MEMBER
@@ -94,29 +112,50 @@ def _place(found: FieldSet, element: str, value: Any, zero: Any, node: Structure
         found[element] = MEMBER
 
 
-def _fields(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, node: Structure, into: Comparison) -> None:
-    """Of two objects, one of which may not exist: None. Where it does exist, Go shows some fields that are not set."""
-    if new is not None:
-        zeros = node.zeros if old is not None else _NO_ZEROS
-        had = old if old is not None else _NO_ZEROS
-        for name, value in new.items():
-            before = had.get(name, ABSENT)
-            if before is ABSENT:
-                before = zeros.get(name, ABSENT)
-            if before is not value and (before is ABSENT or before != value or type(before) is not type(value)):
-                _value("f:" + name, before, value, node.field(name) or ANYTHING, into)
-    if old is None:
+def _both(old: Mapping[str, Any], new: Mapping[str, Any], node: Structure, into: Comparison) -> None:
+    """Of two objects that exist: Go shows some fields that are not set."""
+    zeros, gone = node.zeros, len(old)
+    for name, value in new.items():
+        before = old.get(name, ABSENT)
+        if before is ABSENT:
+            before = zeros.get(name, ABSENT)
+        else:
+            gone -= 1
+        if before is value or (before == value and _alike(before, value, node)):
+            continue
+        if value.__class__ is str and (before is ABSENT or before.__class__ is str):
+            changed = into.added if before is ABSENT else into.modified
+            changed["f:" + name] = MEMBER
+        else:
+            _value("f:" + name, before, value, node.field(name) or ANYTHING, into)
+    if not gone:
         return
-    if new is None:
-        for name, value in old.items():
-            _value("f:" + name, value, ABSENT, node.field(name) or ANYTHING, into)
-    elif len(old) != len(new) or old.keys() != new.keys():
-        zeros = node.zeros
-        for name, value in old.items():
-            if name not in new:
-                after = zeros.get(name, ABSENT)
-                if after is ABSENT or after != value:
-                    _value("f:" + name, value, after, node.field(name) or ANYTHING, into)
+    for name, value in old.items():
+        if name not in new:
+            after = zeros.get(name, ABSENT)
+            if after is ABSENT or after != value:
+                _value("f:" + name, value, after, node.field(name) or ANYTHING, into)
+
+
+def _fields(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, node: Structure, into: Comparison) -> None:
+    """Of two objects, one of which may not exist: None."""
+    if old is not None and new is not None:
+        _both(old, new, node, into)
+        return
+    for name, value in (new or {}).items():
+        _value("f:" + name, ABSENT, value, node.field(name) or ANYTHING, into)
+    for name, value in (old or {}).items():
+        _value("f:" + name, value, ABSENT, node.field(name) or ANYTHING, into)
+
+
+def _alike(old: Any, new: Any, node: Structure) -> bool:
+    """Whether equal values are the same JSON, 1 not being true. node: of the values or what they are in.
+
+    The content of a list or an object of a built-in type is of the declared types.
+    """
+    if old.__class__ is not new.__class__:
+        return False
+    return bool(node.schemas) or not isinstance(old, dict | list) or same(old, new)
 
 
 def _kind(value: Any, node: Structure) -> str:
@@ -130,6 +169,11 @@ def _kind(value: Any, node: Structure) -> str:
 
 def _value(element: str, old: Any, new: Any, node: Structure, into: Comparison) -> None:
     """Of two values that differ; at most one of them is absent."""
+    if old.__class__ is dict and new.__class__ is dict and not node.atomic:
+        inner = Comparison()
+        _both(old, new, node, inner)
+        _nest(element, old, new, inner, into)
+        return
     before, after = _kind(old, node), _kind(new, node)
     kind = after or before
     if before and after and before != after:
@@ -146,7 +190,7 @@ def _value(element: str, old: Any, new: Any, node: Structure, into: Comparison) 
         into.added[element] = MEMBER
     elif new is ABSENT:
         into.removed[element] = MEMBER
-    elif old != new or type(old) is not type(new):
+    elif old != new or not _alike(old, new, node):
         into.modified[element] = MEMBER
 
 
@@ -178,7 +222,7 @@ def _items(old: list[Any], new: list[Any], node: Structure, into: Comparison) ->
         was, now = before.get(element, []), after.get(element, [])
         if len(was) < 2 and len(now) < 2:
             first, second = was[0] if was else ABSENT, now[0] if now else ABSENT
-            if first is ABSENT or second is ABSENT or first != second:
+            if first is ABSENT or second is ABSENT or first != second or not _alike(first, second, node):
                 _value(element, first, second, node.items, into)
             continue
         if len(was) > 1 and len(now) > 1:

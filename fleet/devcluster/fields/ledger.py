@@ -6,7 +6,9 @@ Semantics: managedfields/internal/managedfields.go of apimachinery.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from fleet.devcluster.fields.elements import ElementError, check_element
 from fleet.devcluster.fields.manager import APPLY, UPDATE, Manager
@@ -18,7 +20,7 @@ ANCIENT: Final = "ancient-changes"
 _FIELDS_TYPE: Final = "FieldsV1"
 
 
-class Holder(NamedTuple):
+class Holder(msgspec.Struct, frozen=True, order=True):
     """Who holds fields. api_version: "" for appliers, who are the same whatever version they use."""
 
     name: str
@@ -39,12 +41,16 @@ class Holder(NamedTuple):
         return text if self.operation == APPLY else f"{text} using {holding.api_version}"
 
 
-class Holding(NamedTuple):
+class Holding(msgspec.Struct, frozen=True):
     """What a holder holds, in terms of which version, since when ("" unknown)."""
 
     fields: FieldSet
     api_version: str
     time: str
+
+    def of(self, fields: FieldSet) -> Holding:
+        """The same with other fields."""
+        return Holding(fields, self.api_version, self.time)
 
 
 Ledger = dict[Holder, Holding]
@@ -82,7 +88,7 @@ def read(entries: Iterable[Mapping[str, Any]] | None) -> Ledger:
 
 def readable(entries: Iterable[Mapping[str, Any]] | None) -> Ledger:
     """Of a request: with fields that were checked. Raises LedgerError."""
-    return {holder: each._replace(fields=_checked(each.fields)) for holder, each in read(entries).items()}
+    return {holder: each.of(_checked(each.fields)) for holder, each in read(entries).items()}
 
 
 def _checked(fields: Any) -> FieldSet:
@@ -104,15 +110,13 @@ def _checked(fields: Any) -> FieldSet:
 
 def entries_of(ledger: Ledger) -> Entries:
     """`metadata.managedFields` in its order: appliers first, then by time and name."""
-    rows = (
-        sorted(
-            (holder.operation, held.time, holder.name, held.api_version, holder.subresource, holder, held)
-            for holder, held in ledger.items()
-        )
-        if len(ledger) > 1
-        else [("", "", "", "", "", holder, held) for holder, held in ledger.items()]
-    )
-    return [_entry(row[5], row[6]) for row in rows]
+    rows = ledger.items() if len(ledger) == 1 else sorted(ledger.items(), key=_place)
+    return [_entry(holder, held) for holder, held in rows]
+
+
+def _place(row: tuple[Holder, Holding]) -> tuple[str, ...]:
+    holder, held = row
+    return holder.operation, held.time, holder.name, held.api_version, holder.subresource
 
 
 def _entry(holder: Holder, held: Holding) -> dict[str, Any]:
@@ -128,6 +132,8 @@ def _entry(holder: Holder, held: Holding) -> dict[str, Any]:
 
 def capped(ledger: Ledger) -> Ledger:
     """At most so many entries of updates: the oldest ones are merged, per version."""
+    if len(ledger) <= UPDATE_MANAGERS_LIMIT:
+        return ledger
     updates = [holder for holder in ledger if holder.operation == UPDATE]
     surplus = len(updates) - UPDATE_MANAGERS_LIMIT
     if surplus <= 0:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 UPDATE: Final = "Update"
 APPLY: Final = "Apply"
 
 
-@dataclass(frozen=True, slots=True)
-class Manager:
+class Manager(msgspec.Struct, frozen=True):
     """One writer of one request.
 
     operation: Update for everything but apply. subresource: "" for the object itself. api_version: in which the

@@ -19,6 +19,9 @@ SELF: Final = "."
 MEMBER: Final[FieldSet] = {}
 """A member without children. Shared: never written to."""
 
+_BEYOND_FIELDS: Final = "f;"
+"""Sorts behind "." and all names of fields, and before the other elements, whose order is that of their content."""
+
 
 def is_member(node: FieldSet) -> bool:
     """Whether the path that leads to a node belongs to the set."""
@@ -122,8 +125,7 @@ def paths_of(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 def ordered(fields: FieldSet) -> FieldSet:
     """The same set with its elements in the order in which the API shows them."""
-    if len(fields) < 2:
-        return {element: ordered(node) if node else node for element, node in fields.items()}
-    return {
-        element: ordered(fields[element]) if fields[element] else MEMBER for element in sorted(fields, key=order_of)
-    }
+    elements = sorted(fields)
+    if elements and elements[-1] >= _BEYOND_FIELDS:
+        elements.sort(key=order_of)
+    return {element: ordered(fields[element]) if fields[element] else MEMBER for element in elements}

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from fleet.devcluster.fields.applying import Application
+from fleet.devcluster.fields.checking import misfits, together
+from fleet.devcluster.fields.elements import ElementError
 from fleet.devcluster.fields.ledger import Entries, Ledger, entries_of, read
 from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.fields.sets import FieldSet
 from fleet.devcluster.fields.updating import claimed, owners_after
 from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.schemas.values import same
+from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.structure import Structure
 from shards.objects import Object, Resource
 
@@ -25,8 +30,7 @@ def _ignored(kind: str, group: str, subresource: str, status: bool, custom: bool
     return reset_fields(kind, group, subresource, status=status, custom=custom)
 
 
-@dataclass(frozen=True, slots=True)
-class Tracking:
+class Tracking(msgspec.Struct, frozen=True):
     """Of one request. kind: of the request's version. types: the resources of other versions."""
 
     kind: ResourceType
@@ -36,7 +40,7 @@ class Tracking:
     def structure(self, api_version: str) -> Structure | None:
         """Of the object in a version; None where the version is not served."""
         kind = self.kind
-        if api_version == kind.resource.api_version:
+        if api_version == kind.api_version:
             return kind.structure
         group, _, version = api_version.rpartition("/")
         if group != kind.resource.group:
@@ -71,14 +75,33 @@ class Tracking:
                 metadata["managedFields"] = kept
 
     def apply(self, old: Object | None, wanted: Object, *, force: bool) -> tuple[Object, Entries | None]:
-        """The object of an apply (without managedFields) and its entries. Raises Conflicts, LedgerError."""
+        """The object of an apply, without managedFields, and its entries.
+
+        Raises Conflicts, LedgerError, StatusError.
+        """
         live, ledger = None, Ledger()
         if old is not None:
             live = {**old, "metadata": dict(old["metadata"])}
             ledger = read(live["metadata"].pop("managedFields", None))
         application = Application(live, wanted, self.manager, self.structure, self.ignored, self.kind.structure)
-        found, after = application.result(ledger, force=force)
+        try:
+            found, after = application.result(ledger, force=force)
+        except ElementError as error:
+            raise self._unreadable(live or wanted, error) from None
         return found, self._written(after)
+
+    def _unreadable(self, live: Object, error: ElementError) -> StatusError:
+        """500 of an object that breaks the rules of its own lists, which only an apply finds out."""
+        metadata, resource = live["metadata"], self.kind.resource
+        what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {resource.group}/{resource.version}"
+        known = {name: value for name, value in live.items() if name in self.kind.structure.properties}
+        found = list(misfits(known, self.kind.structure)) or [str(error)]
+        return StatusError(
+            500,
+            "",
+            f"failed to create manager for existing fields: failed to convert new object ({what}, "
+            f"Kind={self.kind.kind}) to smd typed: {together(found)}",
+        )
 
     @staticmethod
     def _written(ledger: Ledger) -> Entries | None:
@@ -102,9 +125,10 @@ def set_entries(metadata: Object, entries: Entries | None) -> None:
 def unchanged(old: Object, new: Object) -> bool:
     """Whether a write would change nothing but times of entries: such a write is none."""
     entries, kept = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
-    if entries is kept or entries == kept or not _equal_but_times(entries, kept):
-        return new == old
-    return {**new, "metadata": {**new["metadata"], "managedFields": kept}} == old
+    if entries is kept or entries == kept:
+        return same(new, old)
+    alike = same({**new, "metadata": {**new["metadata"], "managedFields": kept}}, old)
+    return alike and _equal_but_times(entries, kept)
 
 
 def _equal_but_times(left: Entries | None, right: Entries | None) -> bool:

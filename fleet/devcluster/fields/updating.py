@@ -68,7 +68,8 @@ def owners_after(
         return ledger
     found = compare(old or {}, new, structure).without(ignored)
     me = Holder.of(manager)
-    result = disowned(ledger, {manager.api_version: found}, old or {}, new, versions, but=me)
+    alone = len(ledger) == 1 and me in ledger
+    result = ledger if alone else disowned(ledger, {manager.api_version: found}, old or {}, new, versions, but=me)
     previous = result.get(me)
     fields: FieldSet = {} if previous is None else previous.fields
     if found.removed:
@@ -82,7 +83,7 @@ def owners_after(
         return capped(result)
     if previous is None or fields is previous.fields:
         return result
-    return _replaced(result, me, previous._replace(fields=fields))
+    return _replaced(result, me, previous.of(fields))
 
 
 def _first(new: Mapping[str, Any], manager: Manager, versions: Versions, ignored: FieldSet) -> Ledger:
@@ -126,5 +127,5 @@ def disowned(
             if lost:
                 rest = difference(rest, lost)
         if rest:
-            result[holder] = held if rest is held.fields else held._replace(fields=rest)
+            result[holder] = held if rest is held.fields else held.of(rest)
     return result

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster import statuses
 from fleet.devcluster.decoding.gotexts import go_kind
+from fleet.devcluster.decoding.jsontext import JsonError, read_json
 from fleet.devcluster.decoding.pairs import with_pairs
-from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
+from fleet.devcluster.decoding.yamlbody import TooDeep, YamlError, read_yaml
 from fleet.devcluster.fields.checking import misfits, together
 from fleet.devcluster.resources import ResourceType
 from shards.objects import Object
@@ -50,14 +49,16 @@ def read_wanted(kind: ResourceType, raw: bytes, *, validation: str, warnings: li
 def _parsed(raw: bytes) -> tuple[Any, list[str]]:
     if raw[:1] == b"{":
         try:
-            value = msgspec.json.decode(raw)
-        except msgspec.DecodeError:
+            value = read_json(raw)
+        except JsonError:
             pass
         else:
             if with_pairs(raw, value) is value:
                 return value, []
     try:
         return read_yaml(raw)
+    except TooDeep as error:
+        raise statuses.bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from None
     except YamlError as error:
         raise statuses.bad_request(f"error encoding patch: {error}") from None
 

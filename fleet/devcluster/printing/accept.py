@@ -54,9 +54,9 @@ def representation_of(accept: str, *, watch: bool, listing: bool, built_in: bool
     raise not_acceptable(f"only the following media types are accepted: {', '.join(_MEDIA_TYPES)}")
 
 
-def check_discovery(accept: str) -> None:
-    """Of a path that names neither object nor collection: JSON in any shape. Raises StatusError 406."""
-    if accept and not _names_one_of(accept, (JSON, YAML, PROTOBUF)):
+def check_json(accept: str) -> None:
+    """Of a path that answers JSON alone. Raises StatusError 406."""
+    if accept and not _names_one_of(accept, (JSON,)):
         raise _no_route((JSON,))
 
 

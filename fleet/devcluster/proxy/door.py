@@ -15,10 +15,10 @@ from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.http import abort, answer_control, send
 from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
-from fleet.devcluster.listener import BODY_LIMIT, Listener
+from fleet.devcluster.listener import Listener
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requests import Request, parse_query
+from fleet.devcluster.requests import BODY_LIMIT, Request, parse_query
 from fleet.devcluster.statuses import StatusError
 from fleet.devcluster.tap import exchange, tap
 from shards.errors import ConfigError

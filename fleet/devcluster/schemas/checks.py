@@ -7,23 +7,23 @@ count of matches, which decides whose failures `anyOf` and `oneOf` report. Maps 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from fleet.devcluster.schemas import failures as fail
+from fleet.devcluster.schemas.combined import Combined
 from fleet.devcluster.schemas.failures import Failure
 from fleet.devcluster.schemas.formats import FORMATS, supported
 from fleet.devcluster.schemas.numbers import number_failures
 from fleet.devcluster.schemas.patterns import compiled
-from fleet.devcluster.schemas.values import INT64_MAX, INT64_MIN, is_json_integer, quoted, shown, type_name
-
-UNKNOWN: Final[Any] = object()
-"""Of an old value that does not correlate with the new one."""
+from fleet.devcluster.schemas.values import INT64_MAX, INT64_MIN, UNKNOWN, is_json_integer, same, shown, type_name
 
 
 class Check:
     """One node of a compiled schema."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, Any], *, combined: bool = False) -> None:
+        """combined: what matches decides between alternatives further up."""
+        self._counts = combined
         kind: str = schema.get("type", "")
         self._schema = schema
         self._types: tuple[str, ...] = (
@@ -49,8 +49,7 @@ class Check:
 
     def _plain(self) -> tuple[type | None, int]:
         """The class whose values need no look, and the matches of each; None where all values do."""
-        logic = self._any or self._one or self._all or self._not is not None
-        if len(self._types) != 1 or self._format_name or self._enum or logic:
+        if len(self._types) != 1 or self._format_name or self._enum or self._combined:
             return None, 0
         if self._types == ("string",) and not self._textual:
             return str, 7
@@ -59,16 +58,14 @@ class Check:
         return (bool, 6) if self._types == ("boolean",) else (None, 0)
 
     def _compile_parts(self, schema: Mapping[str, Any]) -> None:
-        properties = schema.get("properties") or {}
-        self._properties = {name: Check(each) for name, each in properties.items()}
+        def part(each: Mapping[str, Any]) -> Check:
+            return Check(each, combined=self._counts)
+
+        self._properties = {name: part(each) for name, each in (schema.get("properties") or {}).items()}
         extra, items = schema.get("additionalProperties"), schema.get("items")
-        self._additional = Check(extra) if isinstance(extra, Mapping) else extra
-        self._items = Check(items) if isinstance(items, Mapping) else None
-        self._any, self._one, self._all = (
-            [Check(each) for each in schema.get(name) or ()] for name in ("anyOf", "oneOf", "allOf")
-        )
-        forbidden = schema.get("not")
-        self._not = Check(forbidden) if isinstance(forbidden, Mapping) else None
+        self._additional = part(extra) if isinstance(extra, Mapping) else extra
+        self._items = part(items) if isinstance(items, Mapping) else None
+        self._combined = Combined(schema, lambda each: Check(each, combined=True))
         listed = schema.get("x-kubernetes-list-type") == "map"
         self._keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ()) if listed else ()
 
@@ -79,10 +76,12 @@ class Check:
         return found
 
     def walk(self, value: Any, path: str, into: list[Failure], old: Any = UNKNOWN) -> int:
-        """Adds the failures, and answers the number of matches."""
+        """Adds the failures, and answers the number of matches, where they count."""
+        if old is not UNKNOWN and not self._counts and same(old, value):
+            return 0
         found: list[Failure] = []
         matches = self._check_null(path, found) if value is None else self._check(value, path, found, old)
-        if found and (old is UNKNOWN or old != value):
+        if found and (old is UNKNOWN or not same(old, value)):
             fail.add(into, found)
         return matches
 
@@ -101,8 +100,8 @@ class Check:
         matches = 4
         if self._types or self._format_name:
             matches += 2 if self._fits(value, kind, path, into) else 1
-        if self._any or self._one or self._all or self._not is not None:
-            matches += self._check_combined(value, path, into, old)
+        if self._combined:
+            matches += self._combined.check(value, path, into, old)
         if kind == "string":
             matches += self._check_string(value, path, into)
         elif kind in ("integer", "number"):
@@ -226,70 +225,11 @@ class Check:
         if self._max_properties is not None and count > self._max_properties:
             fail.add(into, [fail.too_many(path, count, self._max_properties, "properties")])
 
-    def _check_combined(self, value: Any, path: str, into: list[Failure], old: Any) -> int:
-        matches = self._check_any(value, path, into, old) if self._any else 0
-        if self._one:
-            matches += self._check_one(value, path, into, old)
-        if self._all:
-            matches += self._check_all(value, path, into, old)
-        if self._not is not None:
-            inner: list[Failure] = []
-            self._not.walk(value, path, inner, UNKNOWN)
-            if not inner:
-                fail.add(into, [fail.nameless(f"{quoted(path)} must not validate the schema (not)")])
-        return matches
-
-    def _check_any(self, value: Any, path: str, into: list[Failure], old: Any) -> int:
-        best: tuple[list[Failure], int] | None = None
-        for check in self._any:
-            found: list[Failure] = []
-            matches = check.walk_part(value, path, found, old)
-            if not found:
-                return matches
-            if best is None or matches > best[1]:
-                best = found, matches
-        fail.add(into, [fail.nameless(f"{quoted(path)} must validate at least one schema (anyOf)")])
-        return _reported(best, into)
-
-    def _check_one(self, value: Any, path: str, into: list[Failure], old: Any) -> int:
-        best: tuple[list[Failure], int] | None = None
-        first, valid = 0, 0
-        for check in self._one:
-            found: list[Failure] = []
-            matches = check.walk_part(value, path, found, old)
-            if not found:
-                first, valid, best = first or matches, valid + 1, None
-            elif not valid and (best is None or matches > best[1]):
-                best = found, matches
-        if valid == 1:
-            return first
-        how = "Found none valid" if not valid else f"Found {valid} valid alternatives"
-        fail.add(into, [fail.nameless(f"{quoted(path)} must validate one and only one schema (oneOf). {how}")])
-        return _reported(best, into)
-
-    def _check_all(self, value: Any, path: str, into: list[Failure], old: Any) -> int:
-        total, valid = 0, 0
-        for check in self._all:
-            found: list[Failure] = []
-            total += check.walk_part(value, path, found, old)
-            valid += not found
-            fail.add(into, found)
-        if valid != len(self._all):
-            none = "" if valid else ". None validated"
-            fail.add(into, [fail.nameless(f"{quoted(path)} must validate all the schemas (allOf){none}")])
-        return total
-
     def walk_part(self, value: Any, path: str, into: list[Failure], old: Any) -> int:
         """As `walk`, of a schema inside of another: an unchanged value is forgiven by its children and the whole."""
         if value is None:
             return self._check_null(path, into)
         return self._check(value, path, into, old)
-
-
-def _reported(best: tuple[list[Failure], int] | None, into: list[Failure]) -> int:
-    """Adds the failures of the alternative that came nearest; answers its matches."""
-    fail.add(into, best[0] if best else [])
-    return best[1] if best else 0
 
 
 def _fits_int64(value: Any) -> bool:

@@ -6,7 +6,7 @@ After apimachinery pkg/api/validation/objectmeta.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.devcluster.causes import Cause
@@ -33,7 +33,7 @@ KNOWN_FIELDS: Final = frozenset(
     )
 )
 OWNER_REQUIRED: Final = ("apiVersion", "kind", "name", "uid")
-_OWNER_FIELDS = (*OWNER_REQUIRED, "controller", "blockOwnerDeletion")
+OWNER_FIELDS = (*OWNER_REQUIRED, "controller", "blockOwnerDeletion")
 _ANNOTATIONS_LIMIT = 256 * 1024
 _GROUP_VERSION = re.compile(r"[^/]+(?:/[^/]+)?")
 
@@ -42,22 +42,24 @@ def invalid(field: str, value: Any, why: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", field)
 
 
-def common_causes(metadata: Mapping[str, Any], path: str = "metadata") -> Iterator[Cause]:
+def common_causes(metadata: Mapping[str, Any], path: str = "metadata") -> list[Cause]:
     """What is wrong with generation, labels, annotations, owner references and finalizers."""
+    found: list[Cause] = []
     if metadata.get("generation", 0) < 0:
-        yield invalid(f"{path}.generation", metadata["generation"], "must be greater than or equal to 0")
-    for key, value in metadata.get("labels", {}).items():
+        found.append(invalid(f"{path}.generation", metadata["generation"], "must be greater than or equal to 0"))
+    for name, causes_of in _PARTS:
+        part = metadata.get(name)
+        if part:
+            found += causes_of(part, f"{path}.{name}")
+    return found
+
+
+def _label_causes(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
+    for key, value in labels.items():
         for why in qualified_faults(key):
-            yield invalid(f"{path}.labels", key, why)
+            yield invalid(path, key, why)
         for why in label_value_faults(value):
-            yield invalid(f"{path}.labels", value, why)
-    annotations = metadata.get("annotations")
-    if annotations:
-        yield from _annotation_causes(annotations, f"{path}.annotations")
-    if metadata.get("ownerReferences"):
-        yield from _owner_causes(metadata["ownerReferences"], f"{path}.ownerReferences")
-    if metadata.get("finalizers"):
-        yield from _finalizer_causes(metadata["finalizers"], f"{path}.finalizers")
+            yield invalid(path, value, why)
 
 
 def _annotation_causes(annotations: Mapping[str, str], path: str) -> Iterator[Cause]:
@@ -94,7 +96,7 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]], path: str) -> Iterator[Ca
 
 def _owner_text(owner: Mapping[str, Any]) -> str:
     parts = {name: owner.get(name, "") for name in OWNER_REQUIRED} | {
-        name: owner[name] for name in _OWNER_FIELDS if name in owner
+        name: owner[name] for name in OWNER_FIELDS if name in owner
     }
     return "{" + ",".join(f'"{name}":{json_text(value)}' for name, value in parts.items()) + "}"
 
@@ -105,6 +107,14 @@ def _finalizer_causes(finalizers: Sequence[str], path: str) -> Iterator[Cause]:
             yield invalid(path, finalizer, why)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         yield invalid(path, list(finalizers), "finalizer orphan and foregroundDeletion cannot be both set")
+
+
+_PARTS: Final[tuple[tuple[str, Callable[[Any, str], Iterator[Cause]]], ...]] = (
+    ("labels", _label_causes),
+    ("annotations", _annotation_causes),
+    ("ownerReferences", _owner_causes),
+    ("finalizers", _finalizer_causes),
+)
 
 
 def masked(prefix: str) -> str:

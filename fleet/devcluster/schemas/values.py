@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+UNKNOWN: Final[Any] = object()
+"""Of an old value that does not correlate with the new one."""
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _JSON_MOST, _EPSILON = float(2**53 - 1), 1e-9
@@ -26,6 +29,15 @@ def type_name(value: Any) -> str:
     """The OpenAPI type: null, boolean, integer, number, string, array or object."""
     found = _NAMES.get(value.__class__, "object")
     return "number" if found == "integer" and not INT64_MIN <= value <= INT64_MAX else found
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are the same JSON. For Python, 1 is true and 1.0."""
+    if left is right:
+        return True
+    return bool(left == right) and (
+        msgspec.json.encode(left, order="deterministic") == msgspec.json.encode(right, order="deterministic")
+    )
 
 
 def is_json_integer(value: float) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.contract.histories.defined import Defined, group_of, spec_schema, version
 from tests.contract.histories.objects import CONFIG_MAPS, LEASES
-from tests.contract.transcripts import YAML, Document, Stage
+from tests.contract.transcripts import MERGE, YAML, Document, Stage
 
 _DRY = {"dryRun": "All"}
 _TEXTS = (
@@ -198,6 +198,44 @@ async def metadata_that_is_wrong(stage: Stage) -> None:
     await stage.ask("POST", "/api/v1/namespaces", namespace, query=_DRY)
 
 
+async def nulls_in_lists_and_maps(stage: Stage) -> None:
+    """Null is the zero value of its type there: an empty object, an empty text, 0."""
+    path = stage.path(CONFIG_MAPS)
+    parts: tuple[Document, ...] = (
+        {"ownerReferences": [None]},
+        {"finalizers": [None]},
+        {"labels": {"a": None}},
+        {"managedFields": [None]},
+        {"managedFields": [None, None]},
+    )
+    for index, metadata in enumerate(parts):
+        await stage.ask("POST", path, _config_map(metadata={"name": f"a-{index}", **metadata}))
+    await stage.ask("PATCH", f"{path}/a-2", {"metadata": {"managedFields": [None]}}, content_type=MERGE)
+    container = {"name": "c", "image": "i"}
+    specs: tuple[Document, ...] = (
+        {"containers": [None]},
+        {"containers": [{**container, "args": [None]}]},
+        {"containers": [{**container, "resources": {"limits": {"cpu": None}}}]},
+        {"containers": [container], "securityContext": {"supplementalGroups": [None, 1]}},
+        {"containers": [container], "imagePullSecrets": [None]},
+    )
+    for index, spec in enumerate(specs):
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+        body = {
+            "kind": "Deployment",
+            "apiVersion": "apps/v1",
+            "metadata": {"name": f"d-{index}"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }
+        await stage.ask("POST", stage.path("apps/v1/deployments"), body, query=_DRY)
+    service = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "s"}, "spec": {"ports": [None]}}
+    await stage.ask("POST", stage.path("v1/services"), service, query=_DRY)
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "data": {"a": None}}
+    await stage.ask("POST", stage.path("v1/secrets"), secret)
+    role = {"kind": "Role", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "r"}, "rules": [None]}
+    await stage.ask("POST", stage.path("rbac.authorization.k8s.io/v1/roles"), role, query=_DRY)
+
+
 HISTORIES = (
     bodies_that_are_no_json,
     bodies_of_another_kind,
@@ -207,4 +245,5 @@ HISTORIES = (
     annotations_that_are_too_large,
     bodies_of_a_custom_resource,
     metadata_that_is_wrong,
+    nulls_in_lists_and_maps,
 )

@@ -185,6 +185,23 @@ async def faults_that_stay(stage: Stage) -> None:
     await kind.remove()
 
 
+async def true_is_not_one(stage: Stage) -> None:
+    """Nor is 1 the same as 1.0 where anything may stand."""
+    kind = Defined(stage, "switches", "Switch")
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    await kind.create(version(spec_schema({"size": {"type": "integer"}, "free": anything})))
+    await stage.ask("POST", kind.path(), kind.body("one", spec={"size": 1, "free": {"x": 1, "y": 0}}))
+    for size in (True, 1):
+        await stage.ask("PATCH", kind.path("one"), {"spec": {"size": size}}, content_type=MERGE)
+    for free in ({"x": True}, {"y": False}, {"x": 1}, {"x": 1.0}):
+        await stage.ask("PATCH", kind.path("one"), {"spec": {"free": free}}, content_type=MERGE)
+    for manager, value in (("a", True), ("b", 1)):
+        body = {"spec": {"free": {"x": value}}, "metadata": {"labels": {"by": manager}}}
+        query = {"fieldManager": manager}
+        await stage.ask("PATCH", kind.path("one"), body, query=query, content_type=MERGE)
+    await kind.remove()
+
+
 async def embedded_objects(stage: Stage) -> None:
     kind = Defined(stage, "shells", "Shell")
     whole = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
@@ -208,5 +225,6 @@ HISTORIES = (
     formats_of_strings,
     schemas_of_schemas,
     faults_that_stay,
+    true_is_not_one,
     embedded_objects,
 )

@@ -33,7 +33,7 @@ def test_options_may_be_yaml() -> None:
     ("body", "code", "message"),
     [
         (b"{", 400, "couldn't get version/kind; json parse error: unexpected end of JSON input"),
-        ({"kind": "Other"}, 400, 'no kind "Other" is registered for version "v1"'),
+        ({"kind": "Other"}, 400, 'no kind "Other" is registered for version "meta.k8s.io/v1"'),
         ({"dryRun": "All"}, 400, "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun"),
         ({"dryRun": ["Some"]}, 422, 'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value'),
         (

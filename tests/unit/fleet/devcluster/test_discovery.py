@@ -66,3 +66,35 @@ async def test_health_tells_its_checks(cluster: Cluster) -> None:
     told = await cluster.server.handle("GET", "/readyz", [("verbose", ""), ("exclude", "ping")])
     assert told.body.startswith(b"[+]ping excluded: ok\n")
     assert told.body.endswith(b"readyz check passed\n")
+
+
+async def test_discovery_is_yaml_for_those_who_want_it_most(cluster: Cluster) -> None:
+    for accept, content_type in (
+        ("application/yaml", "application/yaml"),
+        ("application/yaml;q=0.5, application/json", "application/json"),
+        ("application/json;q=0.5, application/yaml", "application/yaml"),
+        ("application/yaml;q=x", "application/yaml"),
+    ):
+        answer = await cluster.server.handle("GET", "/apis/apps", (), None, {"accept": accept})
+        assert (answer.status, answer.content_type) == (200, content_type)
+    assert (await cluster.server.handle("GET", "/version", (), None, {"accept": "application/yaml"})).status == 406
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/apis//batch/v1/jobs", True),
+        ("/apis//apps", True),
+        ("/api//v1", False),
+        ("/apis/apps//v1", False),
+        ("/apis/demo.shardfleet.dev/v1/namespaces/default/websites/a/b/c", False),
+        ("/apis/demo.shardfleet.dev/v1/websites/a/b/c", True),
+        ("/apis/demo.shardfleet.dev/v1/namespaces/default/nothing/a/b/c", True),
+    ],
+)
+async def test_a_path_that_leads_nowhere_is_refused_by_who_would_serve_it(
+    cluster: Cluster, path: str, text: bool
+) -> None:
+    cluster.server.seed(DEFINITIONS, definition())
+    answer = await cluster.server.handle("GET", path)
+    assert (answer.status, answer.content_type.startswith("text/plain")) == (404, text)

@@ -134,7 +134,9 @@ def test_a_warning_is_quoted_for_its_header() -> None:
     assert quoted('say "a\\b"\n') == '"say \\"a\\\\b\\" "'
 
 
-@pytest.mark.parametrize(("accepted", "encoding"), [("gzip", "gzip"), ("identity", None)])
+@pytest.mark.parametrize(
+    ("accepted", "encoding"), [("gzip", "gzip"), ("deflate, gzip", "gzip"), ("identity", None), ("gzip;q=0", None)]
+)
 async def test_a_long_answer_is_compressed_for_who_can_read_it(
     door: HttpDoor, session: aiohttp.ClientSession, accepted: str, encoding: str | None
 ) -> None:

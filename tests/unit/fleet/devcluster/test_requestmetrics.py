@@ -56,3 +56,28 @@ async def test_open_watches_and_their_events_are_counted(cluster: Cluster) -> No
 async def test_metrics_do_not_look_at_the_method(cluster: Cluster) -> None:
     answer = await cluster.server.handle("POST", "/metrics")
     assert (answer.status, answer.body[:7]) == (200, b"# HELP ")
+
+
+async def test_what_nobody_serves_makes_no_series_of_its_own(cluster: Cluster) -> None:
+    async def series() -> set[str]:
+        return {each for each in await page(cluster) if each.startswith("apiserver_request_total")}
+
+    async def odd(number: int) -> None:
+        for method, path in (
+            ("GET", f"/nowhere{number}/x"),
+            ("GET", f"/apis/none{number}.example/v1/things"),
+            ("GET", f"/api/v{number + 2}/pods"),
+            ("GET", f'/api/v1/namespaces/default/odd"{number}'),
+            ("GET", f"/api/v1/namespaces/default/configmaps/a/sub{number}"),
+            (f"BREW{number}", "/api/v1/namespaces"),
+            ("POST", f"/apis/authorization.k8s.io/v{number + 2}/selfsubjectaccessreviews"),
+        ):
+            await cluster.server.handle(method, path)
+
+    await page(cluster)  # counts itself from the next page on
+    await odd(1)
+    first = await series()
+    assert any('verb="other"' in each for each in first)
+    for number in range(2, 20):
+        await odd(number)
+    assert await series() == first

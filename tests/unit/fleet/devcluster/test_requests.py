@@ -56,6 +56,13 @@ def test_field_validation_warns_unless_told_otherwise() -> None:
         ("/api/v1/namespaces/a/pods/b/log", Target(Resource("", "v1", "pods"), "a", "b", "log")),
         ("/api/v1/namespaces/a", Target(Resource("", "v1", "namespaces"), "", "a")),
         ("/api/v1/namespaces/a/finalize", Target(Resource("", "v1", "namespaces"), "", "a", "finalize")),
+        ("/api/v1/namespaces/a/pods/b", Target(Resource("", "v1", "pods"), "a", "b")),
+        ("/api/v1/namespaces/a/pods", Target(Resource("", "v1", "pods"), "a")),
+        ("/api/v1/namespaces/a/pods/", Target(Resource("", "v1", "pods"), "a")),
+        ("/api/v1/namespaces/a/pods//log", Target(Resource("", "v1", "pods"), "a", "", "log")),
+        ("/api/v1/namespaces/a/pods/b/log/c", None),
+        ("/api/v1/namespaces/a/status/b", Target(Resource("", "v1", "status"), "a", "b")),
+        ("/apis/apps/v1/namespaces/a/deployments/b", Target(Resource("apps", "v1", "deployments"), "a", "b")),
         ("/apis/apps/v1/deployments", Target(Resource("apps", "v1", "deployments"))),
         ("/apis/apps/v1", None),
         ("/healthz", None),
@@ -63,3 +70,11 @@ def test_field_validation_warns_unless_told_otherwise() -> None:
 )
 def test_a_path_names_an_object_a_collection_or_neither(path: str, target: Target | None) -> None:
     assert Target.parse(path) == target
+
+
+@pytest.mark.parametrize("values", [("",), ("x",), ("All", "x"), ("", "All")])
+def test_every_value_of_a_dry_run_must_be_all(values: tuple[str, ...]) -> None:
+    assert Request("POST", "/", [("dryRun", "All"), ("dryRun", "All")]).dry_run
+    assert not Request("POST", "/").dry_run
+    with pytest.raises(StatusError, match=r"Unsupported value: .*: supported values"):
+        _ = Request("POST", "/", [("dryRun", value) for value in values]).dry_run

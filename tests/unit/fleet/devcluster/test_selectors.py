@@ -69,3 +69,9 @@ def test_a_filter_of_everything_needs_no_test() -> None:
     within = Filter("default").test()
     assert within is not None
     assert [within(stored("a")), within(stored("a", "other"))] == [True, False]
+
+
+def test_a_term_of_nothing_holds_always() -> None:
+    assert parse_fields("=") == parse_fields("!=") == parse_fields("==") == ()
+    assert parse_fields("=,a=b") == (FieldTerm("a", "b"),)
+    assert parse_fields("=a") == (FieldTerm("", "a"),)

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from fleet.devcluster.patches import APPLY_PATCH
-from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, DEFINITIONS, WEBSITES, Cluster, config_map, definition
+from tests.unit.fleet.devcluster.cluster import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    WEBSITES,
+    Cluster,
+    config_map,
+    definition,
+    website,
+)
 
 
 @pytest.fixture
@@ -111,3 +119,14 @@ async def test_a_dry_update_that_would_create_keeps_the_version_it_was_sent(clus
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"
     answer = await cluster.server.handle("PUT", path, [("dryRun", "All")], msgspec.json.encode(body))
     assert (answer.status, msgspec.json.decode(answer.body)["metadata"]["resourceVersion"]) == (201, "7")
+
+
+async def test_true_instead_of_one_is_a_change(cluster: Cluster) -> None:
+    cluster.server.seed(DEFINITIONS, definition())
+    path = WEBSITES.path("default")
+    await cluster.ask("POST", path, website("a", free={"x": 1}))
+    headers = {"content-type": "application/merge-patch+json"}
+    answer = await cluster.server.handle("PATCH", f"{path}/a", (), b'{"spec":{"free":{"x":true}}}', headers)
+    changed = msgspec.json.decode(answer.body)
+    assert changed["spec"]["free"]["x"] is True
+    assert changed["metadata"]["generation"] == 2

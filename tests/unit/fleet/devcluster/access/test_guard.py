@@ -132,3 +132,80 @@ async def test_every_namespace_gets_a_default_account_where_that_is_set() -> Non
     for namespace in ("default", "new"):
         status, _ = await guarded.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
         assert status == 200
+
+
+@pytest.mark.parametrize("token", ["ä", "let-me-in\x00", "let-me", "\udcff", "a.b.\udcff"])
+async def test_a_token_of_odd_characters_is_no_token(guarded: Guarded, token: str) -> None:
+    assert await status_of(guarded, token) == 401
+
+
+async def test_the_administrators_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def compare(left: bytes, right: bytes) -> bool:
+        compared.append(right)
+        return left == right
+
+    monkeypatch.setattr("fleet.devcluster.access.authentication.hmac.compare_digest", compare)
+    guarded = Guarded()
+    assert await status_of(guarded, ADMIN) == 200
+    assert ADMIN.encode() in compared
+
+
+async def test_roles_that_select_each_other_end_somewhere(guarded: Guarded) -> None:
+    token = await guarded.token("bot")
+    for name in ("one", "two"):
+        role = {
+            "metadata": {"name": name, "labels": {"all": "yes"}},
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"all": "yes"}}]},
+        }
+        assert (await guarded.ask("POST", f"{RBAC}/clusterroles", role))[0] == 201
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]
+    plain = {"metadata": {"name": "three", "labels": {"all": "yes"}}, "rules": rules}
+    assert (await guarded.ask("POST", f"{RBAC}/clusterroles", plain))[0] == 201
+    bound = {
+        "metadata": {"name": "bound"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "one"},
+        "subjects": [{"kind": "ServiceAccount", "name": "bot", "namespace": "default"}],
+    }
+    assert (await guarded.ask("POST", f"{RBAC}/clusterrolebindings", bound))[0] == 201
+    assert await status_of(guarded, token) == 200
+    assert await status_of(guarded, token, f"{NAMESPACE}/secrets") == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        (
+            f"{AUTHORIZATION}/selfsubjectaccessreviews",
+            {"metadata": {"name": "a", "namespace": "x"}},
+            422,
+            'metadata: Invalid value: {"name":"a"}: must be empty',
+        ),
+        (
+            f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews",
+            {"metadata": {"name": "a", "namespace": ""}, "spec": {"user": "u", "resourceAttributes": {"verb": "get"}}},
+            422,
+            "must be empty except for namespace",
+        ),
+        (
+            f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews",
+            {"spec": {"user": "u", "nonResourceAttributes": {"path": "/"}}},
+            422,
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: disallowed on this kind of request',
+        ),
+        (
+            f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews",
+            {"metadata": {"namespace": "elsewhere"}},
+            400,
+            "does not match the namespace sent on the request",
+        ),
+        (f"{AUTHORIZATION}/subjectaccessreviews", {"spec": 5}, 400, "cannot unmarshal number into Go struct field"),
+    ],
+)
+async def test_a_question_that_makes_no_sense_is_refused(
+    guarded: Guarded, path: str, body: Object, status: int, message: str
+) -> None:
+    found, answer = await guarded.ask("POST", path, body)
+    assert found == status
+    assert message in answer["message"]

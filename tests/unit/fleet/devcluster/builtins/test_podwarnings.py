@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.devcluster.builtins.podwarnings import pod_warnings
+from fleet.devcluster.builtins.podwarnings import is_looked_at, pod_warnings
 from shards.client import JSON
 from tests.unit.fleet.devcluster.cluster import Cluster
 
 
-def deployment(spec: dict[str, Any], generation: int = 1) -> dict[str, Any]:
-    return {"metadata": {"generation": generation}, "spec": {"template": {"spec": spec}}}
+def deployment(spec: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"generation": 1}, "spec": {"template": {"spec": spec}}}
 
 
 def remarks(**spec: Any) -> list[str]:
-    return list(pod_warnings("deployments", deployment(spec), None))
+    return list(pod_warnings("deployments", deployment(spec)))
 
 
 def containers(*ports: dict[str, Any]) -> list[dict[str, Any]]:
@@ -67,13 +67,18 @@ def test_what_comes_to_nothing() -> None:
 
 
 def test_an_update_is_remarked_on_with_a_new_generation_only() -> None:
-    spec: dict[str, Any] = {"imagePullSecrets": [{}]}
-    old = deployment(spec)
-    assert list(pod_warnings("deployments", deployment(spec), old)) == []
-    assert len(list(pod_warnings("deployments", deployment(spec, generation=2), old))) == 1
-    pod = {"metadata": {}, "spec": spec}
-    assert len(list(pod_warnings("pods", pod, None))) == 1
-    assert list(pod_warnings("pods", pod, pod)) == []
+    assert is_looked_at("deployments", 1, None)
+    assert not is_looked_at("deployments", 1, 1)
+    assert is_looked_at("deployments", 2, 1)
+
+
+def test_a_pod_is_remarked_on_when_it_is_created_only() -> None:
+    assert is_looked_at("pods", 1, None)
+    assert not is_looked_at("pods", 2, 1)
+
+
+def test_what_holds_no_pod_is_not_looked_at() -> None:
+    assert not is_looked_at("configmaps", 1, None)
 
 
 async def test_the_write_that_lets_an_object_go_is_no_creation() -> None:

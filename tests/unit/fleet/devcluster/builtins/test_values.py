@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from fleet.devcluster.builtins.values import shape_of
+from fleet.devcluster.kinds.catalogue import schema_name
 
 
 def settled(group: str, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    return shape_of(group, "v1", kind).settle(body)
+    return shape_of(schema_name(group, "v1", kind)).settle(body)
 
 
 def test_a_zero_that_is_no_pointer_is_left_out() -> None:
@@ -47,7 +48,7 @@ def test_a_missing_list_that_must_be_written_is_null(group: str, kind: str, fiel
 def test_an_empty_list_is_none_only_once_it_is_stored() -> None:
     body = settled("rbac.authorization.k8s.io", "Role", {"rules": []})
     assert body["rules"] == []
-    shape_of("rbac.authorization.k8s.io", "v1", "Role").stored(body)
+    shape_of(schema_name("rbac.authorization.k8s.io", "v1", "Role")).stored(body)
     assert body["rules"] is None
 
 

@@ -93,3 +93,18 @@ def test_other_forms_of_a_body_are_unknown() -> None:
     with pytest.raises(StatusError) as caught:
         read(CONFIG_MAPS, b"x", content_type="application/cbor")
     assert caught.value.code == 415
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kept"),
+    [
+        ("ConfigMap", {"data": {"x": None}}, {"data": {"x": ""}}),
+        ("ConfigMap", {"metadata": {"ownerReferences": [None]}}, {"metadata": {"ownerReferences": [{}]}}),
+        ("Secret", {"data": {"x": None}}, {"data": {"x": ""}}),
+        ("Role", {"rules": [None, {"verbs": [None]}]}, {"rules": [{}, {"verbs": [""]}]}),
+        ("ResourceQuota", {"spec": {"hard": {"cpu": None}}}, {"spec": {"hard": {"cpu": "0"}}}),
+    ],
+)
+def test_null_in_a_list_or_a_map_is_a_zero_value(kind: str, given: Any, kept: Any) -> None:
+    found = next(each for each in BUILT_IN if each.kind == kind)
+    assert read(found, json.dumps(given).encode()) == kept

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet.devcluster.fields.applying import LAST_APPLIED, Application, Conflicts
@@ -102,7 +103,7 @@ def test_what_was_there_before_the_first_apply_belongs_to_somebody() -> None:
 
 def test_owners_in_a_version_that_is_gone_are_forgotten() -> None:
     live, ledger = applied(None, {"data": {"a": "1"}}, {}, "a")
-    stale = {holder: held._replace(api_version="gone") for holder, held in ledger.items()}
+    stale = {holder: msgspec.structs.replace(held, api_version="gone") for holder, held in ledger.items()}
     _, ledger = applied(live, {"data": {"a": "2"}}, stale, "b")
     assert owners(ledger) == {"b": {"f:data": {"f:a": {}}}}
 

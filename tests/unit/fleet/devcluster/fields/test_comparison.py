@@ -68,6 +68,8 @@ BUILT_IN = Structure(
         ({"x": {"y": 1}}, {"x": 3}, {}, {"f:x": {"f:y": {}}}, {"f:x": {}}),
         ({"x": 3}, {"x": {"y": 1}}, {"f:x": {"f:y": {}}}, {}, {"f:x": {}}),
         ({"x": 1}, {"x": True}, {}, {}, {"f:x": {}}),
+        ({"x": {"y": 1}}, {"x": {"y": True}}, {}, {}, {"f:x": {"f:y": {}}}),
+        ({"x": [1]}, {"x": [True]}, {}, {}, {"f:x": {}}),
     ],
 )
 def test_a_comparison_tells_what_appeared_vanished_and_changed(
