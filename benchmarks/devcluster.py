@@ -22,8 +22,8 @@ import msgspec
 
 from benchmarks.pipelined_client import pipelined
 from benchmarks.table import Row, conclude
-from fleet.devcluster.http import serve
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.http import serve
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from shards.testing.virtual_time import run_virtually
 from tests.integration.idle_fleet import idle_fleet

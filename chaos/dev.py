@@ -31,7 +31,7 @@ from fleet.children import read_children
 from fleet.controllers import load_controller
 from fleet.dev.demo import find_demo
 from fleet.dev.options import POD
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
 from fleet.rundir import DevState
 from shards.clock import boot_seconds
 from shards.errors import ApiError, Unreachable

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from chaos.target import Kill
-from fleet.devcluster.verdict import OwnershipSpan, Verdict
+from fleet.devcluster.evidence.verdict import OwnershipSpan, Verdict
 
 
 def member_of(span: OwnershipSpan) -> str:

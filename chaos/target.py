@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chaos.fields import Fields
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
 from shards.errors import ShardError
 
 

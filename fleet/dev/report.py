@@ -6,7 +6,7 @@ import msgspec
 
 from fleet.dev.measure import Measure
 from fleet.dev.takeover import TakeoverReport
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
 
 _FINDINGS = 20
 _SHORTEST_SPAN_SECONDS = 0.05
@@ -22,7 +22,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     some range. worker_rss_mib: the largest resident memory of one worker that was seen, pages shared with its parent
     included.
 
-    From the recorder in front of the server, not from the fleet (see `fleet.devcluster.judge`): children,
+    From the recorder in front of the server, not from the fleet (see `fleet.devcluster.judging.judge`): children,
     duplicate_child_posts, takeovers, overlap_violations, and all from duplicate_status_writes on. findings: the first
     broken promises, in words.
     """

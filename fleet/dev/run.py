@@ -21,7 +21,7 @@ from fleet.dev.server import kubeconfig_of, run_server
 from fleet.dev.session import Interrupted, Session
 from fleet.dev.view import View
 from fleet.dev.warnings_log import WarningsLog
-from fleet.devcluster.kubeconfig import write_kubeconfig
+from fleet.devcluster.doors.kubeconfig import write_kubeconfig
 from shards.errors import ConfigError
 from shards.kube import connect
 from shards.objects import Object

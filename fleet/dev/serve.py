@@ -17,10 +17,10 @@ import msgspec
 from fleet.dev.documents import Document, check_kinds, read_objects
 from fleet.dev.options import NAMESPACE
 from fleet.dev.server import CONTEXT, HOST
-from fleet.devcluster.http import HttpDoor, serve
-from fleet.devcluster.journalfile import JournalFile
-from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.http import HttpDoor, serve
+from fleet.devcluster.doors.kubeconfig import kubeconfig_text, write_kubeconfig
+from fleet.devcluster.recording.journalfile import JournalFile
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import error_from

@@ -10,14 +10,14 @@ from pathlib import Path
 from fleet.dev.options import NAMESPACE
 from fleet.dev.process import Say
 from fleet.devcluster.defaultobjects import DEFAULT_NAMESPACES
-from fleet.devcluster.http import serve
-from fleet.devcluster.journal import Level
-from fleet.devcluster.journalfile import JournalFile
-from fleet.devcluster.kubeconfig import kubeconfig_text
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from fleet.devcluster.doors.http import serve
+from fleet.devcluster.doors.kubeconfig import kubeconfig_text
+from fleet.devcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from fleet.devcluster.recording.journal import Level
+from fleet.devcluster.recording.journalfile import JournalFile
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.wire.statuses import StatusError
 from shards.errors import ConfigError
 from shards.objects import Object
 

@@ -26,7 +26,7 @@ from fleet.dev.pulse import Pulse, PulseReader
 from fleet.dev.report import Report, takeover_text
 from fleet.dev.view import View
 from fleet.dev.warnings_log import WarningsLog
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
 from fleet.object_names import Names
 from fleet.status_reader import StatusReader
 from fleet.statusview import FleetStatus

@@ -13,19 +13,19 @@ from fleet.devcluster.access.accounts import DefaultAccounts
 from fleet.devcluster.access.bootstrap import default_roles
 from fleet.devcluster.access.guard import Guard
 from fleet.devcluster.access.rbac import GROUP as RBAC_GROUP
-from fleet.devcluster.compaction import compact_for_ever
+from fleet.devcluster.changes.strategy import read_body
+from fleet.devcluster.changes.writes import Writer
+from fleet.devcluster.controllers.compaction import compact_for_ever
+from fleet.devcluster.controllers.definitions import Definitions
+from fleet.devcluster.controllers.garbage import Garbage
 from fleet.devcluster.defaultobjects import DEFAULT_NAMESPACES, default_objects
-from fleet.devcluster.definitions import Definitions
 from fleet.devcluster.fields.manager import UNKNOWN, Manager
 from fleet.devcluster.frontends import FrontEnds
-from fleet.devcluster.garbage import Garbage
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requestlog import RequestLog
-from fleet.devcluster.resources import NAMESPACES, Registry
+from fleet.devcluster.kinds.resources import NAMESPACES, Registry
+from fleet.devcluster.recording.recorder import Recorder
+from fleet.devcluster.recording.requestlog import RequestLog
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.storage import Storage
-from fleet.devcluster.strategy import read_body
-from fleet.devcluster.writes import Writer
+from fleet.devcluster.storage.storage import Storage
 from shards.errors import ConfigError
 from shards.objects import Object, Resource
 

@@ -8,24 +8,24 @@ from functools import cache
 
 import msgspec
 
-from fleet.devcluster import statuses
 from fleet.devcluster.access.guard import Guard
 from fleet.devcluster.access.reviews import REVIEWS
-from fleet.devcluster.answers import Answer
-from fleet.devcluster.nonresource import NonResource
-from fleet.devcluster.patches import check_type
-from fleet.devcluster.podactions import PodActions
+from fleet.devcluster.changes.patches import check_type
+from fleet.devcluster.changes.podactions import PodActions
+from fleet.devcluster.changes.scaling import Scaling
+from fleet.devcluster.changes.strategy import check_namespace, read_body
+from fleet.devcluster.changes.writing import Writing
+from fleet.devcluster.discovery.nonresource import NonResource
+from fleet.devcluster.kinds.resources import Registry, ResourceType
 from fleet.devcluster.printing.accept import PLAIN, representation_of
 from fleet.devcluster.printing.showing import Showing
-from fleet.devcluster.reading import Reading
-from fleet.devcluster.requestmetrics import CONTENT_TYPE as METRICS
-from fleet.devcluster.requestmetrics import RequestMetrics
-from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.resources import Registry, ResourceType
-from fleet.devcluster.scaling import Scaling
-from fleet.devcluster.storage import Storage, Table, object_key
-from fleet.devcluster.strategy import check_namespace, read_body
-from fleet.devcluster.writing import Writing
+from fleet.devcluster.reads.reading import Reading
+from fleet.devcluster.recording.requestmetrics import CONTENT_TYPE as METRICS
+from fleet.devcluster.recording.requestmetrics import RequestMetrics
+from fleet.devcluster.storage.storage import Storage, Table, object_key
+from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import Request, Target
 from shards.objects import Object, Resource
 
 _PLAIN_ACCEPTS = ("", "application/json", "*/*")

@@ -7,29 +7,29 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
-from fleet.devcluster import statuses
-from fleet.devcluster.answers import Answer
-from fleet.devcluster.audit import audit_for
 from fleet.devcluster.backend import Backend
+from fleet.devcluster.changes.podactions import PodActions
+from fleet.devcluster.changes.scaling import Scaling
+from fleet.devcluster.changes.writing import Writing
+from fleet.devcluster.discovery.nonresource import NonResource
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
 from fleet.devcluster.fields.manager import UNKNOWN, Manager
 from fleet.devcluster.frontends import FrontEnd
-from fleet.devcluster.nonresource import NonResource
-from fleet.devcluster.podactions import PodActions
 from fleet.devcluster.printing.showing import Showing, failed_answer
-from fleet.devcluster.reading import Reading
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requestlog import RequestLog
-from fleet.devcluster.requestmetrics import RequestMetrics
-from fleet.devcluster.requests import BODY_LIMIT, Query, Request, Target
+from fleet.devcluster.reads.reading import Reading
+from fleet.devcluster.reads.watching import Watching
+from fleet.devcluster.recording.audit import audit_for
+from fleet.devcluster.recording.recorder import Recorder
+from fleet.devcluster.recording.requestlog import RequestLog
+from fleet.devcluster.recording.requestmetrics import RequestMetrics
+from fleet.devcluster.recording.tap import tap
 from fleet.devcluster.routes import Routes
-from fleet.devcluster.scaling import Scaling
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.tap import tap
-from fleet.devcluster.watchcache import WatchCache
-from fleet.devcluster.watching import Watching
-from fleet.devcluster.writing import Writing
+from fleet.devcluster.storage.watchcache import WatchCache
+from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import BODY_LIMIT, Query, Request, Target
 from shards.objects import Object, Resource
 
 _LOG = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.doors.inprocess import InProcessTransport
+from fleet.devcluster.kinds.resources import ResourceType
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from fleet.devcluster.listoptions import filter_of
-from fleet.devcluster.requests import Request
-from fleet.devcluster.resources import Registry
+from fleet.devcluster.kinds.resources import Registry
+from fleet.devcluster.reads.listoptions import filter_of
 from fleet.devcluster.server import ApiServer
+from fleet.devcluster.wire.requests import Request
 from shards.controller import Controller
 from shards.errors import ConfigError
 from shards.objects import Meta, ObjectName, Resource

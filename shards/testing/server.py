@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from fleet.devcluster.http import HttpDoor, serve
-from fleet.devcluster.journal import Entry
-from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.http import HttpDoor, serve
+from fleet.devcluster.doors.kubeconfig import kubeconfig_text, write_kubeconfig
+from fleet.devcluster.recording.journal import Entry
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 

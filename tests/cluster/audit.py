@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from fleet.devcluster.asked import FLEET, preconditions
-from fleet.devcluster.journal import Entry, Sent
+from fleet.devcluster.recording.asked import FLEET, preconditions
+from fleet.devcluster.recording.journal import Entry, Sent
 from shards.objects import Meta, Resource
 
 SUCCESS = range(200, 300)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fleet.devcluster.journal import Sent
+from fleet.devcluster.recording.journal import Sent
 from tests.cluster import audit
 
 

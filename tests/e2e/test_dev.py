@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.devcluster.judge import judge
-from fleet.devcluster.report import read_journals
-from fleet.devcluster.verdict import HELD, Verdict
+from fleet.devcluster.evidence.verdict import HELD, Verdict
+from fleet.devcluster.judging.judge import judge
+from fleet.devcluster.judging.report import read_journals
 from shards.clock import boot_seconds
 from tests.integration.pods import FLEET, ROOT
 from tests.integration.waiting import wait_for

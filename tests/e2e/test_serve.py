@@ -18,7 +18,7 @@ import trustme
 import yaml
 from cryptography.hazmat.primitives import serialization
 
-from fleet.devcluster.journal import decode_lines
+from fleet.devcluster.recording.journal import decode_lines
 from tests.integration.pods import FLEET, ROOT
 
 CRD = f"{ROOT}/docs/examples/websites-crd.yaml"

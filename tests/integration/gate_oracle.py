@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from fleet.devcluster.server import ApiServer
-from fleet.devcluster.storage import Table
+from fleet.devcluster.storage.storage import Table
 from shards import Context, Controller, Request, Result
 from shards.objects import SLOT_LABEL, Object, Resource
 from shards.useragent import UserAgent

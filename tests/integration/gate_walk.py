@@ -15,12 +15,12 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.match import Verb
 from fleet.devcluster.faults.words import DelayEvents, LostAck
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.judge import judge
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.judging.judge import judge
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client

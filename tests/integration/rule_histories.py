@@ -9,7 +9,7 @@ from typing import Any
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, ExpireWatch, Refuse, StaleReplica
-from fleet.devcluster.journal import Level
+from fleet.devcluster.recording.journal import Level
 from shards import Context, Controller, Request
 from shards.objects import Resource
 from tests.integration.small_fleet import WEBSITES, SmallFleet, eventually, website

@@ -18,13 +18,13 @@ from prometheus_client import CollectorRegistry
 
 from fleet.coordination import Incarnation
 from fleet.coordinator import Coordinator, FleetLayout
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.journal import Entry
-from fleet.devcluster.judge import judge
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.inprocess import InProcessTransport
+from fleet.devcluster.evidence.verdict import Verdict
+from fleet.devcluster.judging.judge import judge
+from fleet.devcluster.recording.journal import Entry
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.verdict import Verdict
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings
 from fleet.worker import Worker, WorkerSettings

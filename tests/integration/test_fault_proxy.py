@@ -14,12 +14,12 @@ import msgspec
 import pytest
 import yaml
 
+from fleet.devcluster.doors.http import serve
 from fleet.devcluster.faults import Faults, Match
 from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, LostAck, Partition, Refuse, Silence, Word
-from fleet.devcluster.http import serve
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from shards.client import Client
 from shards.errors import ApiError, ConfigError, NotFound, Unreachable

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from fleet.devcluster.evidence.verdict import Verdict
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, ExpireWatch, LateLanding, LostAck, Refuse, Word
-from fleet.devcluster.journal import Entry, Level
-from fleet.devcluster.judge import judge
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.judging.judge import judge
+from fleet.devcluster.recording.journal import Entry, Level
 from shards.journal import Note
 from shards.objects import Resource
 from tests.integration.rule_histories import Author, pages

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from fleet.devcluster.judge import judge
+from fleet.devcluster.judging.judge import judge
 from shards.client import Client
 from shards.kube import connect
 from shards.objects import Resource

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from fleet.dev.player import DeploymentPlayer
-from fleet.devcluster.journal import Entry
-from fleet.devcluster.judge import judge
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
+from fleet.devcluster.judging.judge import judge
+from fleet.devcluster.recording.journal import Entry
 from shards.client import Client
 from shards.kube import KubeTransport, connect
 from shards.objects import Resource

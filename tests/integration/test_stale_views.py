@@ -8,7 +8,7 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents
-from fleet.devcluster.journal import Entry
+from fleet.devcluster.recording.journal import Entry
 from shards import Context, Controller, Request, Result
 from shards.objects import Object, Resource
 from shards.settings import GateSettings, ShardSettings

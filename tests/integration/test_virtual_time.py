@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 
-from fleet.devcluster.journal import decode_lines, encode_lines
+from fleet.devcluster.recording.journal import decode_lines, encode_lines
 from shards.testing.virtual_time import run_virtually
 from tests.integration.idle_fleet import MEMBERS, SHARDS
 from tests.integration.pods import ROOT

@@ -57,15 +57,24 @@ MISTAKES = {
     ),
     "production code on the embedded server": Mistake(
         "fleet/worker.py",
-        "import fleet.devcluster.storage",
+        "import fleet.devcluster.storage.storage",
         "only development and chaos use the embedded API server",
-        "fleet.worker -> fleet.devcluster.storage",
+        "fleet.worker -> fleet.devcluster.storage.storage",
+    ),
+    "a storage that knows what answers": Mistake(
+        "fleet/devcluster/storage/tables.py",
+        "import fleet.devcluster.reads.lists",
+        "the layers of the embedded API server",
+        "fleet.devcluster.storage.tables -> fleet.devcluster.reads.lists",
     ),
     "two files that import each other": Mistake(
         "shards/clock.py", "import shards.tenure", "no cycles", "No cycles are allowed in shards."
     ),
     "a file that nobody placed in shards": Mistake("shards/helpers.py", "", "the layers of shards", "- shards.helpers"),
     "a file that nobody placed in fleet": Mistake("fleet/misc.py", "", "the layers of fleet", "- fleet.misc"),
+    "a file that nobody placed in the embedded API server": Mistake(
+        "fleet/devcluster/misc.py", "", "the layers of the embedded API server", "- fleet.devcluster.misc"
+    ),
 }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fleet.devcluster.resources import NAMESPACES
-from fleet.devcluster.storage import Commit, Storage
+from fleet.devcluster.kinds.resources import NAMESPACES
+from fleet.devcluster.storage.storage import Commit, Storage
 from shards.objects import Object, Resource
 
 _ACCOUNTS = Resource("", "v1", "serviceaccounts")

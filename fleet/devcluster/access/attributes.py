@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fleet.devcluster.identity import Identity
-from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.wire.identity import Identity
+from fleet.devcluster.wire.requests import Request, Target
+from fleet.devcluster.wire.statuses import StatusError
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _READS = ("GET", "HEAD")

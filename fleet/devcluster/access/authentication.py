@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fleet.devcluster.access.tokens import ISSUER, Claims, Signer
-from fleet.devcluster.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
-from fleet.devcluster.resources import Registry
-from fleet.devcluster.storage import Storage, object_key
+from fleet.devcluster.kinds.resources import Registry
+from fleet.devcluster.storage.storage import Storage, object_key
+from fleet.devcluster.wire.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
 from shards.objects import Resource
 
 INVALID = "invalid bearer token"

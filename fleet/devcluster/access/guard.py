@@ -13,10 +13,10 @@ from fleet.devcluster.access.reviews import Reviews
 from fleet.devcluster.access.rules import Rule
 from fleet.devcluster.access.tokenrequests import TokenRequests
 from fleet.devcluster.access.tokens import Signer
-from fleet.devcluster.identity import ADMIN, ANONYMOUS, Identity
-from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.resources import Registry
-from fleet.devcluster.storage import Storage
+from fleet.devcluster.kinds.resources import Registry
+from fleet.devcluster.storage.storage import Storage
+from fleet.devcluster.wire.identity import ADMIN, ANONYMOUS, Identity
+from fleet.devcluster.wire.requests import Request, Target
 
 _KEY_BYTES = 32
 

@@ -9,8 +9,8 @@ from fleet.devcluster.fields.ledger import entries_of
 from fleet.devcluster.fields.manager import UPDATE, Manager
 from fleet.devcluster.fields.updating import owners_after
 from fleet.devcluster.kinds.catalogue import schema_name, schemas
-from fleet.devcluster.requests import Request
-from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
+from fleet.devcluster.wire.requests import Request
 from shards.objects import Object
 
 

@@ -13,9 +13,9 @@ import msgspec
 
 from fleet.devcluster.access.attributes import Attributes
 from fleet.devcluster.access.rules import Rule
-from fleet.devcluster.identity import MASTERS, Identity
-from fleet.devcluster.resources import Registry
-from fleet.devcluster.storage import Commit, Storage, Table
+from fleet.devcluster.kinds.resources import Registry
+from fleet.devcluster.storage.storage import Commit, Storage, Table
+from fleet.devcluster.wire.identity import MASTERS, Identity
 from shards.objects import Resource
 
 GROUP = "rbac.authorization.k8s.io"

@@ -16,10 +16,10 @@ from fleet.devcluster.access.rbac import Decision
 from fleet.devcluster.access.rules import Rule
 from fleet.devcluster.access.tokens import ISSUER
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.gonumbers import go_quoted
-from fleet.devcluster.identity import Identity
-from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.statuses import bad_request, reviewed_invalid
+from fleet.devcluster.wire.gonumbers import go_quoted
+from fleet.devcluster.wire.identity import Identity
+from fleet.devcluster.wire.requests import Request, Target
+from fleet.devcluster.wire.statuses import bad_request, reviewed_invalid
 from shards.objects import Object
 
 AUTHENTICATION = "authentication.k8s.io"

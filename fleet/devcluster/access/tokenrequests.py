@@ -12,10 +12,10 @@ from typing import Any
 from fleet.devcluster.access.owners import owned
 from fleet.devcluster.access.tokens import ISSUER, Named, Signer, claims_of
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.requests import Request, Target
-from fleet.devcluster.resources import Registry
-from fleet.devcluster.statuses import StatusError, bad_request, not_found, reviewed_invalid
-from fleet.devcluster.storage import Storage, Stored, object_key
+from fleet.devcluster.kinds.resources import Registry
+from fleet.devcluster.storage.storage import Storage, Stored, object_key
+from fleet.devcluster.wire.requests import Request, Target
+from fleet.devcluster.wire.statuses import StatusError, bad_request, not_found, reviewed_invalid
 from shards.objects import Object, Resource
 
 _GROUP = "authentication.k8s.io"

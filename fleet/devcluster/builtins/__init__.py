@@ -11,7 +11,7 @@ from fleet.devcluster.builtins import basics, events, jobs, networks, podchecks,
 from fleet.devcluster.builtins.rulebook import rule
 from fleet.devcluster.builtins.values import shape_of
 from fleet.devcluster.causes import Cause
-from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.kinds.resources import ResourceType
 from shards.objects import Object
 
 _NOT_COUNTED: Final = ("kind", "apiVersion", "metadata", "status")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fleet.devcluster import statuses
 from fleet.devcluster.decoding.exact import Exact
 from fleet.devcluster.decoding.gotexts import Refused
 from fleet.devcluster.decoding.gotypes import Findings, GoType, GoTypes
@@ -17,10 +16,11 @@ from fleet.devcluster.decoding.jsontext import JsonError, read_json
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
 from fleet.devcluster.decoding.yamlbody import YamlError, read_yaml
 from fleet.devcluster.kinds.catalogue import schemas
+from fleet.devcluster.kinds.resources import ResourceType
 from fleet.devcluster.protobuf.decoding import CONTENT_TYPE as PROTOBUF
 from fleet.devcluster.protobuf.decoding import decode as decode_protobuf
 from fleet.devcluster.protobuf.wire import ProtobufError
-from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.wire import statuses
 from shards.objects import Object
 
 JSON = "application/json"

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from fleet.devcluster import statuses
 from fleet.devcluster.decoding.gotexts import go_kind
 from fleet.devcluster.kinds.catalogue import schema_name
-from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.kinds.resources import ResourceType
+from fleet.devcluster.wire import statuses
 
 TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SHOWN_BYTES = 30

@@ -7,7 +7,6 @@ import random
 from collections import deque
 from dataclasses import dataclass
 
-from fleet.devcluster.answers import ConnectionLost
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.match import Event, event_in
 from fleet.devcluster.faults.words import (
@@ -21,6 +20,7 @@ from fleet.devcluster.faults.words import (
     Slice,
     SlowReader,
 )
+from fleet.devcluster.wire.answers import ConnectionLost
 
 BUFFER_BYTES = 4 << 20
 """What is kept of one stream for a client that does not get it; then the server's stream is left alone."""

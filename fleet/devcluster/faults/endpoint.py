@@ -13,11 +13,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fleet.devcluster.answers import Answer
 from fleet.devcluster.faults.documents import placed, read_faults, written
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.injector import Faults
 from fleet.devcluster.faults.words import ClockSkew, Word
+from fleet.devcluster.wire.answers import Answer
 from shards.errors import ConfigError
 
 PATH = "/-/faults"

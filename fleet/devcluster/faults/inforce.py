@@ -11,7 +11,7 @@ from typing import TypeVar
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.match import Asked
 from fleet.devcluster.faults.words import Fault, Word
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.requests import Request
 
 Witness = Callable[[str, Word, Request | None], None]
 """Told of what happens: fault, fault-end, lost, late, refused, truncated or hidden; the fault; the request if any."""

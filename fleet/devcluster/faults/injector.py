@@ -7,7 +7,6 @@ import contextlib
 import random
 from collections.abc import Callable, Iterator
 
-from fleet.devcluster.answers import Answer, ConnectionLost
 from fleet.devcluster.faults import refusals
 from fleet.devcluster.faults.inforce import InForce, Witness, loop_seconds
 from fleet.devcluster.faults.injection import Injection
@@ -35,7 +34,8 @@ from fleet.devcluster.faults.words import (
     Unreachable,
     Word,
 )
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.answers import Answer, ConnectionLost
+from fleet.devcluster.wire.requests import Request
 from shards.clock import Clock
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.match import Event
 from fleet.devcluster.faults.words import DropEvents
-from fleet.devcluster.storage import Commit
+from fleet.devcluster.storage.storage import Commit
 
 
 class Loss(Protocol):

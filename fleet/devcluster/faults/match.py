@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from fleet.devcluster.requests import Request, Target, name_in, verb_of
+from fleet.devcluster.wire.requests import Request, Target, name_in, verb_of
 from shards.errors import ConfigError
 from shards.objects import Resource
 from shards.useragent import UserAgent

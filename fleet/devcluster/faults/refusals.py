@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from fleet.devcluster import statuses
-from fleet.devcluster.answers import Answer
 from fleet.devcluster.faults.match import Asked, version_in
 from fleet.devcluster.faults.words import Refuse, TooLarge
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.statuses import StatusError
 
 _PLAIN = "text/plain; charset=utf-8"
 _REASONS = {

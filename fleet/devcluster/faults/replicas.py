@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
 from typing import Protocol
 
-from fleet.devcluster.answers import Answer
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.words import StaleReplica
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import Request
 from shards.errors import ConfigError
 
 Forward = Callable[[Request], Awaitable[Answer]]

@@ -12,10 +12,10 @@ import math
 import random
 from collections.abc import Callable
 
-from fleet.devcluster.answers import EventStream, Interrupted
 from fleet.devcluster.faults.delivery import Delivery
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.match import Asked
+from fleet.devcluster.wire.answers import EventStream, Interrupted
 
 
 class WholeBody:

@@ -7,8 +7,8 @@ import msgspec
 from fleet.devcluster.faults.documents import written
 from fleet.devcluster.faults.inforce import Witness
 from fleet.devcluster.faults.words import Refuse, TooLarge, Word
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requests import Request
+from fleet.devcluster.recording.recorder import Recorder
+from fleet.devcluster.wire.requests import Request
 
 
 def witness_for(recorder: Recorder | None) -> Witness | None:

@@ -20,7 +20,7 @@ from fleet.devcluster.fields.merging import merged
 from fleet.devcluster.fields.removing import removed
 from fleet.devcluster.fields.sets import FieldSet, difference, intersection, ordered, paths_of, union
 from fleet.devcluster.fields.updating import Versions, disowned, owners_after
-from fleet.devcluster.structure import Structure
+from fleet.devcluster.kinds.structure import Structure
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 KUBECTL: Final = "kubectl"

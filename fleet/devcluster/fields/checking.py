@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.devcluster.fields.elements import ElementError, item_element, show
 from fleet.devcluster.fields.gotext import go_text
-from fleet.devcluster.structure import Structure
+from fleet.devcluster.kinds.structure import Structure
 
 
 def misfits(value: Mapping[str, Any], node: Structure, path: str = "") -> Iterator[str]:

@@ -13,8 +13,8 @@ import msgspec
 
 from fleet.devcluster.fields.elements import ElementError, item_element
 from fleet.devcluster.fields.sets import MEMBER, SELF, FieldSet, difference, ordered, union
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
 from fleet.devcluster.schemas.values import same
-from fleet.devcluster.structure import ANYTHING, Structure
 
 ABSENT: Final = object()
 """No value, in contrast to null."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fleet.devcluster.structure import Structure
+from fleet.devcluster.kinds.structure import Structure
 
 _PREFIXES: Final = {"f": 1, "k": 2, "v": 3, "i": 4}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.devcluster.fields.elements import ElementError, item_element
 from fleet.devcluster.fields.sets import MEMBER, SELF, FieldSet, is_member, node_of
-from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
 
 
 def fields_of(value: Mapping[str, Any], node: Structure) -> FieldSet:

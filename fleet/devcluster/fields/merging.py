@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fleet.devcluster.fields.elements import item_element
-from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
 
 
 def merged(live: Mapping[str, Any], applied: Mapping[str, Any], node: Structure) -> dict[str, Any]:

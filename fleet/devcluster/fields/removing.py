@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.devcluster.fields.elements import ElementError, item_element
 from fleet.devcluster.fields.sets import FieldSet, is_member
-from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
 
 
 def removed(value: Mapping[str, Any], fields: FieldSet, node: Structure) -> dict[str, Any] | None:

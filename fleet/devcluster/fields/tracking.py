@@ -16,10 +16,10 @@ from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.fields.sets import FieldSet
 from fleet.devcluster.fields.updating import claimed, owners_after
-from fleet.devcluster.resources import ResourceType
+from fleet.devcluster.kinds.resources import ResourceType
+from fleet.devcluster.kinds.structure import Structure
 from fleet.devcluster.schemas.values import same
-from fleet.devcluster.statuses import StatusError
-from fleet.devcluster.structure import Structure
+from fleet.devcluster.wire.statuses import StatusError
 from shards.objects import Object, Resource
 
 Types = Callable[[Resource], ResourceType | None]

@@ -23,7 +23,7 @@ from fleet.devcluster.fields.ledger import (
 )
 from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.fields.sets import FieldSet, difference, ordered, union
-from fleet.devcluster.structure import Structure
+from fleet.devcluster.kinds.structure import Structure
 
 Versions = Callable[[str], Structure | None]
 """The type of the object in a version of its API; None for a version that does not exist any more."""

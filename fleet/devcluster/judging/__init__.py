@@ -1,1 +1,1 @@
-"""The invariants I1 to I27, one checker each, and what carries the lines of journals to them."""
+"""The judge: carries the lines of journals to the checkers and says held, broken, or not judged."""

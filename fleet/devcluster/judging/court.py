@@ -8,12 +8,14 @@ from typing import TypeVar
 import msgspec
 
 from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ProtocolMismatch, ShardMap, ShardRecord
-from fleet.devcluster.fleets import Fleets
-from fleet.devcluster.journal import EVENT, FAULTS, GAP, LATE, LOST, Entry
-from fleet.devcluster.journal import READS as READ_VERBS
-from fleet.devcluster.judging.bounds import Bounds
-from fleet.devcluster.judging.effects import OnceOnly, SameAsReference, Summary
-from fleet.devcluster.judging.invariant import (
+from fleet.devcluster.checkers.effects import OnceOnly, SameAsReference, Summary
+from fleet.devcluster.checkers.registry import INVARIANTS
+from fleet.devcluster.evidence.fleets import Fleets
+from fleet.devcluster.evidence.ownership import Ownership
+from fleet.devcluster.evidence.rangeindex import LeaseKey
+from fleet.devcluster.evidence.verdict import Judgement
+from fleet.devcluster.invariants.bounds import Bounds
+from fleet.devcluster.invariants.invariant import (
     DELIVERIES,
     LATELY,
     NOTES,
@@ -26,11 +28,9 @@ from fleet.devcluster.judging.invariant import (
     MapWrite,
     path_of,
 )
-from fleet.devcluster.judging.invariant import FAULTS as SOME_FAULTS
-from fleet.devcluster.judging.registry import INVARIANTS
-from fleet.devcluster.ownership import Ownership
-from fleet.devcluster.rangeindex import LeaseKey
-from fleet.devcluster.verdict import Judgement
+from fleet.devcluster.invariants.invariant import FAULTS as SOME_FAULTS
+from fleet.devcluster.recording.journal import EVENT, FAULTS, GAP, LATE, LOST, Entry
+from fleet.devcluster.recording.journal import READS as READ_VERBS
 from fleet.lease_records import (
     Lease,
     coordinator_record,

@@ -9,15 +9,15 @@ from functools import cache
 
 import msgspec
 
-from fleet.devcluster import statuses
-from fleet.devcluster.answers import JSON, Answer
 from fleet.devcluster.kinds.catalogue import Entry, Schemas, entries, schema_name, schemas
+from fleet.devcluster.kinds.resources import BUILT_IN, Registry, ResourceType
 from fleet.devcluster.kinds.rules import UNSERVED_SUBRESOURCES, VIRTUAL
 from fleet.devcluster.openapi import protobuf, version2
 from fleet.devcluster.openapi.operations import PREFIX, Below, Document, Served, paths_of
 from fleet.devcluster.openapi.published import published, published_name, published_v2
-from fleet.devcluster.requests import Request
-from fleet.devcluster.resources import BUILT_IN, Registry, ResourceType
+from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire.answers import JSON, Answer
+from fleet.devcluster.wire.requests import Request
 from shards.objects import Resource
 
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

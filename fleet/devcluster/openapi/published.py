@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fleet.devcluster.kinds.resources import ResourceType
 from fleet.devcluster.openapi.operations import PREFIX, Document
-from fleet.devcluster.resources import ResourceType
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _GROUP_VERSION_KIND = "x-kubernetes-group-version-kind"

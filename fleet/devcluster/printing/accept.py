@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.wire.statuses import StatusError
 
 JSON = "application/json"
 YAML = "application/yaml"

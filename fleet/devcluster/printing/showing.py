@@ -7,16 +7,16 @@ from collections.abc import Callable
 import msgspec
 import yaml
 
-from fleet.devcluster.answers import Answer, EventStream
+from fleet.devcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
 from fleet.devcluster.printing.accept import PARTIAL, PARTIAL_LIST, TABLE, YAML, Representation, not_acceptable
 from fleet.devcluster.printing.custom import CustomTable
 from fleet.devcluster.printing.durations import Ages
 from fleet.devcluster.printing.partial import Envelope, envelopes, partial_list, partial_object
 from fleet.devcluster.printing.tables import TablePrinter, check_include
-from fleet.devcluster.requests import Request
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType
-from fleet.devcluster.statuses import StatusError
-from fleet.devcluster.storage import Storage
+from fleet.devcluster.storage.storage import Storage
+from fleet.devcluster.wire.answers import Answer, EventStream
+from fleet.devcluster.wire.requests import Request
+from fleet.devcluster.wire.statuses import StatusError
 
 _SCALE = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
 

@@ -12,7 +12,7 @@ from fleet.devcluster.printing.custom import CustomTable
 from fleet.devcluster.printing.durations import Ages
 from fleet.devcluster.printing.pods import pod_conditions
 from fleet.devcluster.printing.rows import printer_of
-from fleet.devcluster.statuses import StatusError, bad_request
+from fleet.devcluster.wire.statuses import StatusError, bad_request
 from shards.objects import Object
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

@@ -8,19 +8,20 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from fleet.devcluster import browsers, statuses
-from fleet.devcluster.answers import Answer, ConnectionLost
-from fleet.devcluster.control import PREFIX, Control
+from fleet.devcluster.doors import browsers
+from fleet.devcluster.doors.control import PREFIX, Control
+from fleet.devcluster.doors.http import abort, answer_control, send
+from fleet.devcluster.doors.kubeconfig import kubeconfig_text, write_kubeconfig
+from fleet.devcluster.doors.listener import Listener
 from fleet.devcluster.faults import Faults
 from fleet.devcluster.faults.witness import witness_for
-from fleet.devcluster.http import abort, answer_control, send
-from fleet.devcluster.kubeconfig import kubeconfig_text, write_kubeconfig
-from fleet.devcluster.listener import Listener
 from fleet.devcluster.proxy.upstream import Upstream
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requests import BODY_LIMIT, Request, parse_query
-from fleet.devcluster.statuses import StatusError
-from fleet.devcluster.tap import exchange, tap
+from fleet.devcluster.recording.recorder import Recorder
+from fleet.devcluster.recording.tap import exchange, tap
+from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire.answers import Answer, ConnectionLost
+from fleet.devcluster.wire.requests import BODY_LIMIT, Request, parse_query
+from fleet.devcluster.wire.statuses import StatusError
 from shards.errors import ConfigError
 
 

@@ -12,9 +12,9 @@ from aiohttp.tracing import Trace
 from multidict import CIMultiDict, MultiMapping
 from yarl import URL
 
-from fleet.devcluster.answers import Answer, ConnectionLost, Interrupted
 from fleet.devcluster.faults import ConnectionRefused
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.answers import Answer, ConnectionLost, Interrupted
+from fleet.devcluster.wire.requests import Request
 from shards.clock import boot_seconds
 from shards.credentials import Access, Credentials
 from shards.kube import loader

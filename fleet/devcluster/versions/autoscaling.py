@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fleet.devcluster.conversion import Reshaping
+from fleet.devcluster.versions.conversion import Reshaping
 from fleet.devcluster.versions.metrics import metric_of_v1, metric_of_v2, status_of_v1, status_of_v2
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fleet.devcluster.conversion import Reshaping
+from fleet.devcluster.versions.conversion import Reshaping
 
 _NEW_NAMES: Final = {
     "involvedObject": "regarding",

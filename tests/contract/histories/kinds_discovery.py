@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fleet.devcluster.discovery import AGGREGATED
+from fleet.devcluster.discovery.discovery import AGGREGATED
 from fleet.devcluster.kinds.catalogue import entries
 from fleet.devcluster.kinds.rules import UNSERVED_SUBRESOURCES, VIRTUAL
 from tests.contract.histories.objects import DEFINITIONS

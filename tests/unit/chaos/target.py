@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chaos.target import Kill
-from fleet.devcluster.verdict import Gap, OwnershipSpan, Verdict
+from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan, Verdict
 
 
 def span(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from chaos.oracle import lost_spans, owned_ranges, takeover_seconds
 from chaos.target import Kill
-from fleet.devcluster.verdict import Gap
+from fleet.devcluster.evidence.verdict import Gap
 from tests.unit.chaos.target import span, verdict
 
 KILL = Kill("worker-0", "dev-0", 4711, 10.0)

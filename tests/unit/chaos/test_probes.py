@@ -4,7 +4,7 @@ import pytest
 
 from chaos import probes
 from chaos.actions import kill_worker
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
 from tests.unit.chaos.target import PaperTarget, span, verdict
 
 

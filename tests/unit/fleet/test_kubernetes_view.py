@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from fleet.coordination import CoordinationUnavailable, ShardRecord
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, LostAck
-from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.kubernetes_leases import KubernetesCoordination

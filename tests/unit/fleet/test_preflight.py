@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.resources import CUSTOM_RESOURCE_DEFINITIONS
+from fleet.devcluster.doors.inprocess import InProcessTransport
+from fleet.devcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS
 from fleet.devcluster.server import ApiServer
 from fleet.object_names import Names
 from fleet.preflight import Need, PreflightFailed, check_port, check_server, needs

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fleet.coordination import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
-from fleet.devcluster.inprocess import InProcessTransport
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.lease_records import Times, lease_from_coordinator, lease_from_member, lease_from_shard, micro_time
 from fleet.map_record import configmap_from_map

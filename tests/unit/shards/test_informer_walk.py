@@ -10,9 +10,9 @@ from itertools import pairwise
 import msgspec
 import pytest
 
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, LostAck
-from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.informer import Informer

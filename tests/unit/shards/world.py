@@ -13,9 +13,9 @@ from urllib.parse import unquote
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents
-from fleet.devcluster.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import JSON, Client, Query

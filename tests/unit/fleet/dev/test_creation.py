@@ -5,7 +5,7 @@ import pytest
 from fleet.dev.creation import Creation
 from fleet.dev.primaries import Primaries
 from fleet.dev.process import PartFailed
-from fleet.devcluster.inprocess import InProcessTransport
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from shards.client import Client
 from shards.objects import Object, Resource

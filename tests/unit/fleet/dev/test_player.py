@@ -7,7 +7,7 @@ import pytest
 
 from fleet.dev.player import DEPLOYMENTS, DeploymentPlayer, ready_status
 from fleet.dev.primaries import Primaries
-from fleet.devcluster.inprocess import InProcessTransport
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from shards.client import Client
 from shards.objects import Object, Resource

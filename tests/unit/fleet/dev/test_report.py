@@ -6,7 +6,7 @@ import pytest
 from fleet.dev.measure import Measure
 from fleet.dev.report import Report, takeover_text
 from fleet.dev.takeover import ShardPulse, TakeoverReport
-from fleet.devcluster.verdict import Finding, Gap, Verdict
+from fleet.devcluster.evidence.verdict import Finding, Gap, Verdict
 
 WANTED = {
     "objects",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fleet.dev.serve import ServeOptions, front_ends
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.recording.recorder import Recorder
 from shards.errors import ConfigError
 
 

@@ -6,7 +6,7 @@ from fleet.dev.measure import Measure
 from fleet.dev.report import Report
 from fleet.dev.takeover import Takeover
 from fleet.dev.view import View
-from fleet.devcluster.verdict import Verdict
+from fleet.devcluster.evidence.verdict import Verdict
 
 KILL = "kill worker@5s      worker-0: 1 shards owned again after 0.50 s, first reconcile after 0.60 s"
 

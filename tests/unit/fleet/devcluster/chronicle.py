@@ -16,7 +16,7 @@ from fleet.coordination import (
     ShardRecord,
     ShardStatus,
 )
-from fleet.devcluster.journal import Entry, Sent
+from fleet.devcluster.recording.journal import Entry, Sent
 from fleet.lease_records import Times, lease_from_coordinator, lease_from_member, lease_from_shard
 from fleet.map_record import configmap_from_map
 from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.inprocess import InProcessTransport
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client

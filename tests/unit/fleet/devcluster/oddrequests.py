@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from fleet.devcluster.kinds.catalogue import schema_name, schemas
-from fleet.devcluster.requests import Query
+from fleet.devcluster.wire.requests import Query
 
 OddRequest = tuple[str, str, Query, bytes | None, dict[str, str]]
 """Method, path, query, body, headers."""

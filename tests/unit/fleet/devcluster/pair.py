@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from fleet.devcluster.answers import EventStream
 from fleet.devcluster.server import ApiServer
+from fleet.devcluster.wire.answers import EventStream
 from shards.objects import Object
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from fleet.devcluster.backend import Backend
+from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults.match import Match
 from fleet.devcluster.faults.words import Refuse, StaleReplica
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.client import Client

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fleet.devcluster.answers import Answer
-from fleet.devcluster.http import HttpDoor, serve
-from fleet.devcluster.journal import Level
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.http import HttpDoor, serve
+from fleet.devcluster.recording.journal import Level
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
+from fleet.devcluster.wire.answers import Answer
 from tests.unit.fleet.devcluster.oddrequests import ANY, REQUESTS, OddRequest
 
 ODD = {
@@ -280,7 +280,7 @@ async def test_what_grows_too_deep_on_its_way_is_refused_and_recorded(monkeypatc
     def deep(*_: object) -> Answer:
         raise RecursionError
 
-    monkeypatch.setattr("fleet.devcluster.reading.Reading.list", deep)
+    monkeypatch.setattr("fleet.devcluster.reads.reading.Reading.list", deep)
     answer = await server.handle("GET", MAPS)
     assert (answer.status, msgspec.json.decode(answer.body)["message"]) == (400, "exceeded max depth")
     assert server.recorder is not None

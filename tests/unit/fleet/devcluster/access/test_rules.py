@@ -4,7 +4,7 @@ import pytest
 
 from fleet.devcluster.access.attributes import Attributes, forbidden
 from fleet.devcluster.access.rules import Rule
-from fleet.devcluster.identity import Identity
+from fleet.devcluster.wire.identity import Identity
 
 ANN = Identity("ann")
 EVERYTHING = Rule(verbs=("*",), api_groups=("*",), resources=("*",))

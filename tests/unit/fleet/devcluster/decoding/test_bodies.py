@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fleet.devcluster.decoding.bodies import YAML, read
-from fleet.devcluster.resources import BUILT_IN, LEASES
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.kinds.resources import BUILT_IN, LEASES
+from fleet.devcluster.wire.statuses import StatusError
 
 CONFIG_MAPS = next(each for each in BUILT_IN if each.kind == "ConfigMap")
 DEPLOYMENTS = next(each for each in BUILT_IN if each.kind == "Deployment")

@@ -6,8 +6,8 @@ import pytest
 
 from fleet.devcluster.decoding.bodies import exact_of, read, type_of
 from fleet.devcluster.decoding.gotypes import Findings
-from fleet.devcluster.resources import BUILT_IN, LEASES, ResourceType
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.kinds.resources import BUILT_IN, LEASES, ResourceType
+from fleet.devcluster.wire.statuses import StatusError
 
 
 def kind_of(name: str) -> ResourceType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleet.devcluster.decoding.bodies import typed
-from fleet.devcluster.resources import Registry
+from fleet.devcluster.kinds.resources import Registry
 from shards.objects import Object, Resource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from fleet.devcluster.inprocess import InProcessTransport
-from fleet.devcluster.recorder import Recorder
+from fleet.devcluster.doors.inprocess import InProcessTransport
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from shards.client import Client
 from tests.unit.fleet.devcluster.faults.bench import Bench

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from fleet.devcluster.answers import Answer
 from fleet.devcluster.faults import Events, Match
 from fleet.devcluster.faults.words import (
     Cut,
@@ -32,7 +31,8 @@ from fleet.devcluster.faults.words import (
     TruncateList,
     Unreachable,
 )
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import Request
 from shards import errors
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, Watch, config_map, seconds
 

@@ -5,10 +5,10 @@ import random
 import msgspec
 import pytest
 
-from fleet.devcluster.answers import ConnectionLost
 from fleet.devcluster.faults import Events, Injection
 from fleet.devcluster.faults.delivery import Delivery
 from fleet.devcluster.faults.words import Cut, DelayEvents, DropEvents, HideEvents, Slice, Word
+from fleet.devcluster.wire.answers import ConnectionLost
 
 
 def delivery(*faults: Word, events: bool = True) -> Delivery:

@@ -8,7 +8,6 @@ import random
 import msgspec
 import pytest
 
-from fleet.devcluster.answers import Answer, Interrupted
 from fleet.devcluster.faults import Events, Faults, Match
 from fleet.devcluster.faults.words import (
     ClockSkew,
@@ -27,9 +26,10 @@ from fleet.devcluster.faults.words import (
     TruncateList,
     Word,
 )
-from fleet.devcluster.recorder import Recorder
-from fleet.devcluster.requests import Request
+from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
+from fleet.devcluster.wire.answers import Answer, Interrupted
+from fleet.devcluster.wire.requests import Request
 from shards import errors
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, cached, config_map, seconds
 from tests.unit.fleet.devcluster.faults.scenes import STRUCK, create, lost, refused

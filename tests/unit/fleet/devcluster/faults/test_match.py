@@ -4,7 +4,7 @@ import pytest
 
 from fleet.devcluster.faults import Events, Match
 from fleet.devcluster.faults.match import Asked, event_in
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.requests import Request
 
 PODS = "/api/v1/namespaces/ns/pods"
 

@@ -6,7 +6,7 @@ import pytest
 from fleet.devcluster.faults.match import Asked, version_in
 from fleet.devcluster.faults.refusals import expired_line, too_large, truncated
 from fleet.devcluster.faults.words import TooLarge
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.requests import Request
 
 ODD = ["²", "-1", "1.0", "", "9" * 5000, "x"]
 

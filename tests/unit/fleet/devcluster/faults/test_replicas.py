@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from fleet.devcluster.answers import Answer
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.documents import read_fault
 from fleet.devcluster.faults.words import (
     StaleReplica,
 )
-from fleet.devcluster.requests import Request
 from fleet.devcluster.server import ApiServer
+from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import Request
 from shards import errors
 from tests.unit.fleet.devcluster.faults.bench import Bench, cached
 from tests.unit.fleet.devcluster.faults.scenes import STRUCK

@@ -35,10 +35,10 @@ from fleet.devcluster.faults.words import (
     Unreachable,
     Word,
 )
-from fleet.devcluster.requests import Request
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.watchcache import WatchCache
+from fleet.devcluster.storage.watchcache import WatchCache
+from fleet.devcluster.wire.requests import Request
 from shards.errors import ShardError
 from shards.objects import Object
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, Watch, config_map

@@ -9,7 +9,7 @@ from fleet.devcluster.fields.applying import LAST_APPLIED, Application, Conflict
 from fleet.devcluster.fields.ledger import Ledger
 from fleet.devcluster.fields.manager import APPLY, Manager
 from fleet.devcluster.fields.updating import owners_after
-from fleet.devcluster.structure import Structure
+from fleet.devcluster.kinds.structure import Structure
 from shards.objects import Object
 
 STRUCTURE = Structure(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fleet.devcluster.fields.comparison import Comparison, compare, created
-from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
 
 _ITEM = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "default": 3}}}
 STRUCTURE = Structure(

@@ -7,7 +7,7 @@ import pytest
 from fleet.devcluster.fields.ledger import Holder, Holding, Ledger, capped, entries_of, read
 from fleet.devcluster.fields.manager import Manager
 from fleet.devcluster.fields.updating import claimed, owners_after
-from fleet.devcluster.structure import ANYTHING, Structure
+from fleet.devcluster.kinds.structure import ANYTHING, Structure
 from shards.objects import Object
 
 

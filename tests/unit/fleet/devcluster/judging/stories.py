@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fleet.devcluster.judge import judge
-from fleet.devcluster.judging.bounds import Bounds
-from fleet.devcluster.judging.effects import Summary
-from fleet.devcluster.verdict import Judgement
+from fleet.devcluster.checkers.effects import Summary
+from fleet.devcluster.evidence.verdict import Judgement
+from fleet.devcluster.invariants.bounds import Bounds
+from fleet.devcluster.judging.judge import judge
 from shards.journal import Note
 from tests.unit.fleet.devcluster.chronicle import LOWER, Chronicle
 

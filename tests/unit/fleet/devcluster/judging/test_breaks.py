@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fleet.devcluster.journal import Sent, Shown
-from fleet.devcluster.judge import counts_of
-from fleet.devcluster.judging.registry import INVARIANTS
-from fleet.devcluster.verdict import BROKEN, HELD
+from fleet.devcluster.checkers.registry import INVARIANTS
+from fleet.devcluster.evidence.verdict import BROKEN, HELD
+from fleet.devcluster.judging.judge import counts_of
+from fleet.devcluster.recording.journal import Sent, Shown
 from shards.journal import Note
 from shards.keyrange import SPACE
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fleet.devcluster.kinds.catalogue import entries, schema_name, schemas, values
 from fleet.devcluster.kinds.custom import custom_subresources, storage_version_hash
+from fleet.devcluster.kinds.resources import BUILT_IN, Registry
 from fleet.devcluster.kinds.rules import RULES, VIRTUAL
-from fleet.devcluster.resources import BUILT_IN, Registry
 
 
 def test_every_stored_resource_has_a_schema_and_is_served_once_per_version() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.devcluster.printing.accept import PLAIN, Representation, representation_of
-from fleet.devcluster.statuses import StatusError
+from fleet.devcluster.wire.statuses import StatusError
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AS_TABLE = Representation("application/json", "Table", "meta.k8s.io/v1")

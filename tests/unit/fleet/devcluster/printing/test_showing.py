@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import yaml
 
-from fleet.devcluster.answers import Answer
+from fleet.devcluster.wire.answers import Answer
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, WEBSITES, Cluster, config_map, definition, website
 
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from fleet.devcluster.http import HttpDoor, serve
+from fleet.devcluster.doors.http import HttpDoor, serve
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.server import ApiServer

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 from multidict import CIMultiDict
 
-from fleet.devcluster.answers import ConnectionLost
 from fleet.devcluster.proxy.upstream import Upstream, UpstreamStream, _goes_on
-from fleet.devcluster.requests import Request
+from fleet.devcluster.wire.answers import ConnectionLost
+from fleet.devcluster.wire.requests import Request
 from shards.credentials import Access, Credentials
 
 

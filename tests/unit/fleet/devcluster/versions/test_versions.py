@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.devcluster.answers import Answer
-from fleet.devcluster.reading import Reading
+from fleet.devcluster.reads.reading import Reading
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
+from fleet.devcluster.wire.answers import Answer
 
 OLD, NEW = "/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events"
 V1 = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: their rules, their structural schemas, names and versions. Pure."""

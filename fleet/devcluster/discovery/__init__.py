@@ -1,0 +1,1 @@
+"""Paths that are no resources: groups, versions, OpenAPI, health, metrics."""

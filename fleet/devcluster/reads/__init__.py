@@ -1,0 +1,1 @@
+"""Gets, lists and watches: options, selectors, pages, and which state they show."""
