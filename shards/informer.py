@@ -203,6 +203,8 @@ class Informer:
             self._gathered = None
 
     async def _listed(self, gathered: Replacement) -> None:
+        for _ in gathered.compare():
+            await self._next_slice()
         regressions = self.store.regressions
         changes = gathered.commit(self._machine.version)
         if self.store.regressions != regressions:
