@@ -31,7 +31,7 @@ class Missing:
         self._keys.reverse()
         self._gone.reverse()
         while self._keys:
-            yield Change(self._gone.pop().meta(self._keys.pop()), None)
+            yield Change((self._keys.pop(), self._gone.pop()), None)
 
 
 class Arrivals:
@@ -63,7 +63,7 @@ class Arrivals:
             if id(new) in self._withdrawn:
                 continue
             known = old is not None and old.uid == new.uid
-            yield Change(old.meta(key) if old is not None and known else None, new.meta(key), initial)
+            yield Change((key, old) if old is not None and known else None, (key, new), initial)
 
 
 def retold(missing: Missing, arrivals: Arrivals, initial: bool) -> Iterator[Change]:

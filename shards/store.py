@@ -48,14 +48,12 @@ class StoreWriter:
         if at_least(view._tombstones.get(meta.uid, ""), version):
             return None
         kept = self._intake.keep(meta, raw)
-        old = None
         self._moves += 1
         elsewhere = view._names.get(meta.uid)
         if elsewhere is not None and elsewhere != key:
             # No server gives a UID to two names. Of one that does, the last word counts.
             self._unlink(elsewhere, view._entries.pop(elsewhere))
         if known is not None:
-            old = known.meta(key)
             self._unlink(key, known)
             if known.uid != meta.uid:
                 self._bury(known.uid, version)
@@ -63,7 +61,7 @@ class StoreWriter:
         view._entries[key] = kept
         view._tombstones.pop(meta.uid, None)
         self._reached(version)
-        return Change(old, meta)
+        return Change(None if known is None else (key, known), meta)
 
     def delete(self, meta: Meta) -> Change | None:
         """An object was deleted, or left the range. meta: as last known to the server. None: it was not in the view.
@@ -74,15 +72,16 @@ class StoreWriter:
         view = self.reader
         self._moves += 1
         key = view._names.get(meta.uid)
-        old = None
+        change = None
+        known = ""
         if key is not None:
-            kept = view._entries[key]
-            old = kept.meta(key)
+            kept = view._entries.pop(key)
             self._unlink(key, kept)
-            del view._entries[key]
-        self._bury(meta.uid, newest(meta.resource_version, old.resource_version if old else ""))
+            known = kept.version
+            change = Change((key, kept), None)
+        self._bury(meta.uid, newest(meta.resource_version, known))
         self._reached(meta.resource_version)
-        return None if old is None else Change(old, None)
+        return change
 
     def bookmark(self, resource_version: str) -> None:
         """The view is complete up to this version. Never lowers it; without effect before the first list."""
