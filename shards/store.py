@@ -16,6 +16,9 @@ from shards.objects import Meta, Object, ObjectName, at_least, newest
 TOMBSTONES = 16_384
 """Deletions remembered by UID. A forgotten one costs a live read where the view's version alone does not prove it."""
 
+Names = dict[str, ObjectName]
+Owned = dict[str, dict[ObjectName, None]]
+
 
 class Entry(msgspec.Struct, gc=False):
     """One object. raw: its JSON, owned by the entry (never a slice of a larger buffer)."""
@@ -57,8 +60,8 @@ class StoreReader:
         self.highest_object_version = ""
         self.regressions = 0
         self._entries: dict[ObjectName, Entry] = {}
-        self._names: dict[str, ObjectName] = {}
-        self._owned: dict[str, dict[ObjectName, None]] = {}
+        self._names: Names = {}
+        self._owned: Owned = {}
         self._tombstones: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -141,7 +144,7 @@ class StoreWriter:
         self._moves += 1
         old = None if known is None else known.meta
         if old is not None:
-            self._unlink(name, old)
+            _unlink(view._names, view._owned, name, old)
             if old.uid != meta.uid:
                 self._bury(old.uid, version)
         _link(view._names, view._owned, name, meta)
@@ -161,7 +164,7 @@ class StoreWriter:
         name = view._names.get(meta.uid)
         old = None if name is None else view._entries[name].meta
         if name is not None and old is not None:
-            self._unlink(name, old)
+            _unlink(view._names, view._owned, name, old)
             del view._entries[name]
         self._bury(meta.uid, newest(meta.resource_version, old.resource_version if old else ""))
         self._reached(meta.resource_version)
@@ -185,16 +188,6 @@ class StoreWriter:
             replacement.add(entry)
         return replacement.commit(resource_version)
 
-    def _unlink(self, name: ObjectName, meta: Meta) -> None:
-        view = self.reader
-        del view._names[meta.uid]
-        owner = meta.controller
-        if owner is not None:
-            owned = view._owned[owner.uid]
-            del owned[name]
-            if not owned:
-                del view._owned[owner.uid]
-
     def _bury(self, uid: str, version: str) -> None:
         tombstones = self.reader._tombstones
         tombstones[uid] = newest(tombstones.pop(uid, ""), version)
@@ -210,10 +203,11 @@ class StoreWriter:
 
 
 class Replacement:
-    """A list that is being gathered, compared with the store page by page, so that the commit is short.
+    """A list that is being gathered, compared with the store object by object, so that the commit is short.
 
     The store must not change between begin and commit; nothing is taken over if the list is given up. An object that
     the store holds at the same version keeps the store's bytes, so that a relist does not double the memory.
+    A list that comes as a watch may carry live events too: `add` and `remove` take them in any number.
     """
 
     __slots__ = ("_arrivals", "_began_at", "_entries", "_highest", "_names", "_owned", "_writer")
@@ -222,8 +216,8 @@ class Replacement:
         self._writer = writer
         self._began_at = began_at
         self._entries: dict[ObjectName, Entry] = {}
-        self._names: dict[str, ObjectName] = {}
-        self._owned: dict[str, dict[ObjectName, None]] = {}
+        self._names: Names = {}
+        self._owned: Owned = {}
         self._arrivals: list[tuple[Meta | None, Meta]] = []
         self._highest = ""
 
@@ -231,11 +225,14 @@ class Replacement:
         return len(self._entries)
 
     def add(self, entry: Entry) -> None:
-        """One object of the list. A second one under the same name, which no consistent list has, is ignored."""
+        """One object of the list. Of two under the same name, the one with the higher version counts."""
         meta = entry.meta
         name = ObjectName(meta.namespace, meta.name)
-        if name in self._entries:
-            return
+        held = self._entries.get(name)
+        if held is not None:
+            if at_least(held.meta.resource_version, meta.resource_version):
+                return
+            self.remove(held.meta)
         old = self._writer.reader._entries.get(name)
         if old is not None and old.meta.uid == meta.uid and old.meta.resource_version == meta.resource_version:
             entry = old
@@ -245,6 +242,12 @@ class Replacement:
         _link(self._names, self._owned, name, entry.meta)
         if not at_least(self._highest, meta.resource_version):
             self._highest = meta.resource_version
+
+    def remove(self, meta: Meta) -> None:
+        """An object was deleted, or left the range, since it was added here. By UID; without effect on others."""
+        name = self._names.get(meta.uid)
+        if name is not None:
+            _unlink(self._names, self._owned, name, self._entries.pop(name).meta)
 
     def commit(self, resource_version: str) -> list[Change]:
         """Swaps the store's content. Deletions come first, then additions and modifications, in list order.
@@ -273,12 +276,29 @@ class Replacement:
                 del view._tombstones[uid]
         view.resource_version = resource_version
         writer._moves += 1
-        arrivals = (Change(old if old and old.uid == new.uid else None, new, first) for old, new in self._arrivals)
+        arrivals = (Change(old if old and old.uid == new.uid else None, new, first) for old, new in self._still_held())
         return [*deletions, *arrivals]
 
+    def _still_held(self) -> Iterator[tuple[Meta | None, Meta]]:
+        """The arrivals without those that were removed or superseded later."""
+        for old, new in self._arrivals:
+            held = self._entries.get(ObjectName(new.namespace, new.name))
+            if held is not None and held.meta is new:
+                yield old, new
 
-def _link(names: dict[str, ObjectName], owned: dict[str, dict[ObjectName, None]], name: ObjectName, meta: Meta) -> None:
+
+def _link(names: Names, owned: Owned, name: ObjectName, meta: Meta) -> None:
     names[meta.uid] = name
     owner = meta.controller
     if owner is not None:
         owned.setdefault(owner.uid, {})[name] = None
+
+
+def _unlink(names: Names, owned: Owned, name: ObjectName, meta: Meta) -> None:
+    del names[meta.uid]
+    owner = meta.controller
+    if owner is not None:
+        siblings = owned[owner.uid]
+        del siblings[name]
+        if not siblings:
+            del owned[owner.uid]
