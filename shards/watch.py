@@ -217,9 +217,10 @@ class WatchMachine:
         if not self._continue or isinstance(error, Unreachable):
             return
         status = error.status if isinstance(error, ApiError) else 0
-        # A token that expired, and one that the server cannot read any more. The server's offer to go on with an
-        # inconsistent rest is not taken: deletes would be derived from a mixed list.
-        if isinstance(error, Expired | MalformedStream) or status == 400:
+        # A token that expired, one that the server cannot read any more, and one from a time that a restored server
+        # has not reached. The offer to go on with an inconsistent rest is not taken: deletes would be derived from a
+        # mixed list.
+        if isinstance(error, Expired | MalformedStream) or status == 400 or _too_large(error):
             self._expired_lists += 1
             self._begin_list()
         elif status not in _BUSY:
