@@ -44,6 +44,10 @@ class Gathering:
             # It may be a child that was given to an owner elsewhere after it had been sent.
             self._replacement.remove(event.meta)
 
+    def compare(self) -> Iterable[None]:
+        """After the last object: looks for what is missing, in steps between which others may run."""
+        return self._replacement.compare()
+
     def commit(self, version: str) -> Iterable[Change]:
         """The list is complete, at this version: it takes the place of the store's content. Once."""
         return self._replacement.commit(version)

@@ -192,6 +192,8 @@ class Informer:
         return Gathering(self._writer.begin(), self.source, self._meters, self._clock())
 
     async def _listed(self, gathering: Gathering) -> None:
+        for _ in gathering.compare():
+            await self._slices.next()
         regressions = self.store.regressions
         changes = gathering.commit(self._machine.version)
         self._gathering = None
