@@ -187,7 +187,7 @@ class WatchMachine:
         status = error.status if isinstance(error, ApiError) else 0
         # A token that expired, and one that the server cannot read any more. The server's offer to go on with an
         # inconsistent rest is not taken: deletes would be derived from a mixed list.
-        if isinstance(error, Expired | MalformedStream) or status == 400:
+        if isinstance(error, Expired | MalformedStream) or status == 400 or _too_large(error):
             self._continue = ""
             self._expired_lists += 1
         elif status not in _BUSY:

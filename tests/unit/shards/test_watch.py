@@ -320,7 +320,11 @@ class TestIncompleteLists:
             made.failed(error)
         assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
 
-    @pytest.mark.parametrize("error", [api_error(400), MalformedStream("cut")], ids=str)
+    @pytest.mark.parametrize(
+        "error",
+        [api_error(400), MalformedStream("cut"), api_error(504, message="Too large resource version: 9")],
+        ids=str,
+    )
     def test_a_token_that_leads_nowhere_begins_the_list_again(self, error: ShardError) -> None:
         made = machine()
         made.page(page(following="t1"))
