@@ -242,6 +242,35 @@ class TestShows:
             synced(meta("a", 7)).reader.shows(named("a"), "uid-a", "0x1")
 
 
+class TestListsThatCarryLiveEvents:
+    def test_a_later_version_supersedes_and_an_earlier_one_does_not(self) -> None:
+        writer = synced(meta("a", 5))
+        gathered = writer.begin()
+        for version in (6, 8, 7):
+            gathered.add(entry(meta("a", version)))
+        assert list(gathered.commit("20")) == [Change(meta("a", 5), meta("a", 8))]
+
+    def test_what_was_removed_again_is_told_only_where_the_view_held_it(self) -> None:
+        writer = synced(meta("a", 5, owner="o"))
+        gathered = writer.begin()
+        for name in ("a", "b"):
+            gathered.add(entry(meta(name, 12, owner="o")))
+            gathered.remove(meta(name, 13, owner="o"))
+        gathered.remove(meta("c", 14))
+        assert list(gathered.commit("20")) == [Change(meta("a", 5, owner="o"), None)]
+        assert writer.reader.gone("uid-a")
+        assert writer.reader.owned_by("o") == ()
+
+    def test_another_object_of_the_same_name_takes_its_place(self) -> None:
+        writer = synced()
+        gathered = writer.begin()
+        gathered.add(entry(meta("a", 12, "u1")))
+        gathered.add(entry(meta("a", 14, "u2")))
+        gathered.remove(meta("a", 13, "u1"))
+        assert list(gathered.commit("20")) == [Change(None, meta("a", 14, "u2"))]
+        assert writer.reader.name_of("u1") is None
+
+
 class TestReplace:
     def test_the_first_list_is_marked_as_initial_and_later_ones_are_not(self) -> None:
         writer = StoreWriter()
