@@ -143,5 +143,5 @@ _decode = msgspec.json.Decoder(_Object).decode
 def _annotations(raw: bytes) -> dict[str, str] | None:
     try:
         return _decode(raw).metadata.annotations
-    except msgspec.MsgspecError:  # a transform's doing: it may drop them, and the body is its own
+    except (msgspec.MsgspecError, RecursionError):  # a transform's doing: the body is its own
         return None
