@@ -21,10 +21,14 @@ STREAMS = False
 """Whether lists come as the initial events of a watch where the server offers that, or in pages (decision 11)."""
 
 PAGE_LIMIT = 500
-"""Objects per page: client-go's figure. One page is decoded and compared in a few milliseconds."""
+"""Objects in the first page: client-go's figure."""
 
-PAGE_BYTES = 4 * 1024 * 1024
-"""Size that a page should not exceed, because it is decoded in one piece: large objects come fewer at a time."""
+PAGE_BYTES = 2 * 1024 * 1024
+"""Size of the others, by the mean object so far. A page is decoded in one piece, in a millisecond or two at that size;
+smaller ones cost the server more, larger ones cost memory here."""
+
+MOST_OBJECTS = 5000
+"""In a page, however small they are."""
 
 STREAM_SECONDS = 300.0
 """After this time the initial events of a watch must have ended."""
@@ -125,7 +129,7 @@ class WatchMachine:
         """A page came. True: the list is complete, at `version`."""
         if page.items:
             fitting = PAGE_BYTES * len(page.items) // max(page.size, 1)
-            self._page_limit = min(max(fitting, 1), PAGE_LIMIT)
+            self._page_limit = min(max(fitting, 1), MOST_OBJECTS)
         self._delay = 0.0
         self._refusals = 0
         self._continue = page.next
@@ -276,7 +280,7 @@ class WatchMachine:
         if self._expired_lists >= 2:
             # The last resort of a server that streams no lists.
             return ListPage(self._filters, first=True)
-        return ListPage((*self._filters, ("limit", str(self._page_limit))), first=True)
+        return ListPage((*self._filters, ("limit", str(min(self._page_limit, PAGE_LIMIT)))), first=True)
 
 
 def _too_large(error: ShardError) -> bool:
