@@ -439,6 +439,28 @@ class TestListsAsStreams:
             streaming().streamed("0")
 
 
+class TestAudit:
+    def test_a_list_follows_after_hours_of_watching_however_they_were_cut(self) -> None:
+        made = watching()
+        hours = 0.0
+        while isinstance(next_request(made), WatchFrom | CheckHistory):
+            if made.mode is Mode.CHECK:
+                made.checked("100")
+                continue
+            made.failed(Unreachable("reset"), LONG) if hours % 1 < 0.5 else made.ended(LONG)
+            hours += LONG / 3600
+        assert hours == pytest.approx(4.0, abs=0.1)
+        assert (made.request(), made.complete) == ((FIRST_PAGE, delay(made)), True)
+
+    def test_the_time_is_drawn_and_begins_again_with_every_list(self) -> None:
+        made = watching()
+        for _ in range(3):
+            made.ended(3 * 3600)
+            made.list_again()
+            made.page(page())
+        assert isinstance(next_request(made), WatchFrom)
+
+
 def test_pages_after_the_first_are_as_many_objects_as_make_two_mebibytes() -> None:
     made = machine()
     kibibyte = 1 << 10
