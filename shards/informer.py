@@ -45,6 +45,7 @@ class Informer:
     current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
     is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
     watch, or sends a page, says nothing about what the store does not hold yet.
+    writer: of the store to keep, where it is not the informer's own.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Informer:
         namespace: str = "",
         user_agent: str = "",
         journal: Journal = NO_JOURNAL,
+        writer: StoreWriter | None = None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -75,7 +77,7 @@ class Informer:
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng)
-        self._writer = StoreWriter()
+        self._writer = writer or StoreWriter()
         self._gathered: Replacement | None = None
         self._asked: list[asyncio.Future[str]] = []
         self._riding: list[asyncio.Future[str]] = []

@@ -13,6 +13,8 @@ from shards.informer import Informer
 from shards.keyrange import KeyRange, PartitionKey
 from shards.objects import Resource
 from shards.runtime import WorkerRuntime
+from shards.shared_informer import Feed, SharedInformer, can_share
+from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Role, Source
 from shards.store import Change, StoreReader
 from shards.useragent import UserAgent
@@ -26,7 +28,7 @@ class ShardView:
 
     name: str
     source: Source
-    informer: Informer
+    informer: Feed
     listeners: list[tuple[Engine, Route]] = field(default_factory=list)
 
     @property
@@ -90,20 +92,45 @@ def _make_view(
         on_move()
         view.progressed()
 
-    informer = Informer(
+    def changed(change: Change) -> None:
+        view.changed(change)
+
+    view = ShardView(name, source, _make_feed(source, runtime, agent, changed, moved))
+    return view
+
+
+def _make_feed(
+    source: Source,
+    runtime: WorkerRuntime,
+    agent: UserAgent,
+    changed: Callable[[Change], None],
+    moved: Callable[[], None],
+) -> Feed:
+    """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
+    namespace = "".join(source.scope.namespaces)
+    if can_share(source):
+        make = StreamMaker(runtime.transport, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
+        return SharedInformer(
+            runtime.streams,
+            make,
+            source,
+            handler=changed,
+            on_progress=moved,
+            clock=runtime.clock,
+            journal=runtime.journal,
+        )
+    return Informer(
         runtime.transport,
         source,
-        handler=lambda change: view.changed(change),
+        handler=changed,
         on_progress=moved,
         clock=runtime.clock,
         rng=runtime.rng,
         metrics=runtime.metrics,
-        namespace="".join(source.scope.namespaces),
+        namespace=namespace,
         user_agent=str(agent),
         journal=runtime.journal,
     )
-    view = ShardView(name, source, informer)
-    return view
 
 
 def make_engine(

@@ -91,14 +91,19 @@ class Source:
         """Whether the object belongs here: the local check, made in every mode."""
         if self.role == "watched":
             return True
+        value = self.hash_of(meta)
+        return value is not None and value in self.range
+
+    def hash_of(self, meta: Meta) -> int | None:
+        """The hash by which the object is routed; None for one that no range holds."""
         if self.role == "primary":
-            return key_hash(self.partition_key, meta.namespace, meta.name, meta.uid) in self.range
+            return key_hash(self.partition_key, meta.namespace, meta.name, meta.uid)
         owner = meta.controller
         if owner is None or (self.primary is not None and owner.api_version.rpartition("/")[0] != self.primary.group):
-            return False
+            return None
         # With key `namespace`, owners in the children's namespace and their children share a hash by construction.
         namespace = meta.namespace if self.primary_namespaced else ""
-        return key_hash(self.partition_key, namespace, owner.name, owner.uid) in self.range
+        return key_hash(self.partition_key, namespace, owner.name, owner.uid)
 
     @cached_property
     def digest(self) -> str:

@@ -6,7 +6,7 @@ writer. Versions that come in are decimal resource versions (`shards.objects.ver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -183,7 +183,7 @@ class StoreWriter:
         replacement = self.begin()
         for entry in entries:
             replacement.add(entry)
-        return replacement.commit(resource_version)
+        return list(replacement.commit(resource_version))
 
     def _unlink(self, name: ObjectName, meta: Meta) -> None:
         view = self.reader
@@ -246,7 +246,7 @@ class Replacement:
         if not at_least(self._highest, meta.resource_version):
             self._highest = meta.resource_version
 
-    def commit(self, resource_version: str) -> list[Change]:
+    def commit(self, resource_version: str) -> Iterable[Change]:
         """Swaps the store's content. Deletions come first, then additions and modifications, in list order.
 
         Raises RuntimeError when the store has changed since begin().

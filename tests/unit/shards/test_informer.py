@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from itertools import pairwise
 from typing import Any
@@ -780,7 +780,7 @@ async def test_a_list_that_could_not_be_taken_over_is_fetched_again(
     commit = Replacement.commit
     failures = [MemoryError("no room for it")]
 
-    def fail_once(replacement: Replacement, version: str) -> list[Change]:
+    def fail_once(replacement: Replacement, version: str) -> Iterable[Change]:
         if failures:
             raise failures.pop()
         return commit(replacement, version)
