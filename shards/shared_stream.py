@@ -77,7 +77,7 @@ class SharedStream:
         self._writer = RoutedWriter(self._router, owner)
         self._source = RoutedSource.of(source, self._router, WHOLE)
         self._task: asyncio.Task[None] | None = None
-        self._listing = False
+        self._listing = self._waking = False
         self._beside: _Beside | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.informer = self._new_informer()
@@ -119,8 +119,17 @@ class SharedStream:
         return self.informer.trouble or beside
 
     def wake(self) -> None:
-        """Starts a list for the caches that need one, unless one is under way or the stream is about to list."""
-        if self._beside is not None or self._listing or not self.informer.synced.is_set():
+        """Starts a list for the caches that need one, unless one is under way or the stream is about to list.
+
+        In the loop's next turn: what is asked for at one time is one list.
+        """
+        if not self._waking:
+            self._waking = True
+            asyncio.get_running_loop().call_soon(self._list_beside)
+
+    def _list_beside(self) -> None:
+        self._waking = False
+        if self._task is None or self._beside is not None or self._listing or not self.informer.synced.is_set():
             return
         needing = [cache for cache in self.caches if cache.needs_list]
         if needing:
