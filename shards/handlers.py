@@ -18,8 +18,10 @@ class Route:
     primary of this shard at all. One that the view does not hold yet is no loss: its own arrival queues it.
     """
 
-    def __init__(self, find: Callable[[Meta], Iterator[Key]]) -> None:
-        self._find = find
+    def __init__(self, find: Callable[[Meta], Iterator[Key]], *, quick: bool = True) -> None:
+        """find: the keys of one state of an object. quick: whether it is known to take no time, and not to fail."""
+        self.find = find
+        self.quick = quick
 
     @classmethod
     def primary(cls) -> Route:
@@ -48,9 +50,9 @@ class Route:
                 if primary is not None:
                     yield Key(primary.namespace, primary.name, primary.uid)
 
-        return cls(find)
+        return cls(find, quick=False)
 
     def keys(self, change: Change) -> Iterator[Key]:
         """Each key once."""
         states = (meta for meta in (change.old, change.new) if meta is not None)
-        return iter(dict.fromkeys(key for meta in states for key in self._find(meta)))
+        return iter(dict.fromkeys(key for meta in states for key in self.find(meta)))

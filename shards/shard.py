@@ -133,6 +133,8 @@ class Shard:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for engine in self._engines:
+                for view in self._views.values():
+                    view.detach(engine)
                 self._runtime.metrics.forget_shard(engine.controller.name, str(self.range))
             self._note("stopped")
 
@@ -292,7 +294,7 @@ class Shard:
         for name, view in self._views.items():
             barriers: list[Barrier] = []
             highest = view.store.highest_object_version
-            for engine in {id(engine): engine for engine, _ in view.listeners}.values():
+            for engine in view.engines:
                 if engine.fence is not None:
                     barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
                     highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))

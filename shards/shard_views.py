@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shards.clock import Clock
 from shards.controller import Controller
 from shards.engine import Engine
 from shards.handlers import Route
 from shards.informer import Informer
 from shards.keyrange import KeyRange, PartitionKey
-from shards.objects import Resource
+from shards.listener import Listener
+from shards.objects import Key, Resource
 from shards.runtime import WorkerRuntime
 from shards.shared_informer import Feed, SharedInformer, can_share
 from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Role, Source
 from shards.store import Change, StoreReader
 from shards.useragent import UserAgent
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -29,23 +28,48 @@ class ShardView:
     name: str
     source: Source
     informer: Feed
-    listeners: list[tuple[Engine, Route]] = field(default_factory=list)
+    listeners: list[tuple[Engine, Listener]] = field(default_factory=list)
 
     @property
     def store(self) -> StoreReader:
         return self.informer.store
 
+    @property
+    def engines(self) -> list[Engine]:
+        """Whose keys depend on this view; each once."""
+        return list({id(engine): engine for engine, _ in self.listeners}.values())
+
+    def attach(self, engine: Engine, route: Route, everything: Callable[[], Iterable[Key]], clock: Clock) -> Listener:
+        """One that comes after the first list is told what is there."""
+        resource = self.source.resource
+        listener = Listener(
+            f"{engine.controller.name} of {resource}",
+            route,
+            active=lambda: engine.fence is not None,
+            add=lambda key, low_priority: engine.add(key, low_priority=low_priority),
+            progressed=lambda: engine.progress(resource),
+            everything=everything,
+            clock=clock,
+        )
+        self.listeners.append((engine, listener))
+        if self.store.resource_version:
+            listener.catch_up(self.store)
+        return listener
+
+    def detach(self, engine: Engine) -> None:
+        """The engine is told nothing more, not even what was on its way."""
+        for each, listener in self.listeners:
+            if each is engine:
+                listener.close()
+        self.listeners = [each for each in self.listeners if each[0] is not engine]
+
     def changed(self, change: Change) -> None:
-        for engine, route in self.listeners:
-            try:
-                for key in route.keys(change):
-                    engine.add(key, low_priority=change.initial)
-            except Exception:  # an author's mapping function; the other controllers' keys still count
-                log.exception("routing a change of %s for %s failed", self.source.resource, engine.controller.name)
+        for _, listener in self.listeners:
+            listener.changed(change)
 
     def progressed(self) -> None:
-        for engine, _ in self.listeners:
-            engine.progress(self.source.resource)
+        for _, listener in self.listeners:
+            listener.progressed()
 
 
 def make_views(
@@ -143,11 +167,18 @@ def make_engine(
     sources = {resource: view.source for resource, view in own.items()}
     engine = Engine(controller, range, runtime, stores, sources)
     primaries = stores[controller.primary]
-    own[controller.primary].listeners.append((engine, Route.primary()))
+
+    def everything() -> Iterable[Key]:
+        return [Key(meta.namespace, meta.name, meta.uid) for meta in primaries.metas()]
+
+    def attach(resource: Resource, route: Route) -> None:
+        own[resource].attach(engine, route, everything, runtime.clock)
+
+    attach(controller.primary, Route.primary())
     for resource in controller.owned:
-        own[resource].listeners.append((engine, Route.owned(primaries)))
+        attach(resource, Route.owned(primaries))
     for watch in controller.watched:
-        own[watch.resource].listeners.append((engine, Route.mapped(watch.map, primaries)))
+        attach(watch.resource, Route.mapped(watch.map, primaries))
     return engine
 
 

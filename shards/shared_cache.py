@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, Protocol
 
 from shards.objects import Meta, at_least
@@ -150,21 +150,22 @@ class SharedCache:
         self.gathering = True
         return self.writer.begin()
 
+    def taking(self) -> None:
+        """The list is complete and will be taken over by `commit`, a moment later; no other one may begin before."""
+        self.gathering = False
+        self.settled.clear()
+
     def commit(self, gathered: Replacement, version: str) -> Iterator[Change]:
-        """Swaps the store's content. What it returns hands over the changes, one with each step, and ends live: it
-        has to be exhausted. Steps may be far apart."""
+        """Swaps the store's content, then hands over the changes, one with each step, and ends live. It has to be
+        exhausted; steps may be far apart."""
+        began_at = self.began_at
         regressions = self.writer.reader.regressions
         changes = gathered.commit(version)
         if self.writer.reader.regressions != regressions:
             log.warning("%s %s: the new list is older than the view was", self.source.resource, self.source.range.short)
         self._base = version
-        self.gathering = False
-        self.settled.clear()
         for each in self.subscribers:
             each.listed(version, len(self.writer.reader))
-        return self._hand_over(changes, version, self.began_at)
-
-    def _hand_over(self, changes: Iterable[Change], version: str, began_at: float) -> Iterator[Change]:
         for change in changes:
             self.deliver(change)
             yield change
@@ -173,7 +174,10 @@ class SharedCache:
         while self._kept:
             _, event = self._kept.popitem(last=False)
             self._apply(event)
-            yield _NOTHING
+            yield NOTHING
+        self._live(version, began_at)
+
+    def _live(self, version: str, began_at: float) -> None:
         self.settled.set()
         self.complete = not (self._overflowed or self._gap)
         self.current_at = max(self.current_at, began_at)
@@ -201,4 +205,5 @@ class SharedCache:
             future.cancel()
 
 
-_NOTHING = Change(None, None)
+NOTHING = Change(None, None)
+"""A step of a hand-over that changed nothing that others have to be told of."""

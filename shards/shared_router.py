@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from shards.keyrange import WHOLE, KeyRange
 from shards.objects import Meta, newest
-from shards.shared_cache import Event, SharedCache
+from shards.shared_cache import NOTHING, Event, SharedCache
 from shards.source import Source
 from shards.store import Change, Entry, Replacement, StoreWriter
 
@@ -180,16 +180,21 @@ class _RoutedList(Replacement):
                 found[1].add(entry)
 
     def commit(self, resource_version: str) -> Iterable[Change]:
-        """Swaps the content of all stores; what it returns hands over what that changed. Empty where the owner does
+        """What it returns swaps the content of the stores and hands over what that changed. Empty where the owner does
         not want the list."""
         if not self._owner.committed(resource_version):
             return ()
         self._routed.reached = resource_version
-        held = self._router.caches
-        lists = [each for each in self._lists.values() if each[0] in held]
-        return self._hand_over([cache.commit(gathered, resource_version) for cache, gathered in lists])
+        for cache, _ in self._lists.values():
+            cache.taking()
+        return self._hand_over(resource_version)
 
-    def _hand_over(self, changes: list[Iterator[Change]]) -> Iterator[Change]:
-        for each in changes:
-            yield from each
+    def _hand_over(self, version: str) -> Iterator[Change]:
+        # One store after the other, with other tasks of the loop in between: they are views of different shards.
+        for cache, gathered in self._lists.values():
+            if cache in self._router.caches:
+                yield from cache.commit(gathered, version)
+            else:
+                cache.settled.set()
+            yield NOTHING
         self._owner.handed_over()

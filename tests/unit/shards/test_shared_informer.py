@@ -250,6 +250,7 @@ class TestListsBesideAStream:
         gathered = cache.begin(0.0, drop_kept=False)
         for each in metas:
             gathered.add(Entry(each, b"{}"))
+        cache.taking()
         for _ in cache.commit(gathered, str(version)):
             pass
 
@@ -261,6 +262,7 @@ class TestListsBesideAStream:
         cache.take(Event(meta("b", 13), b"{}", "here"))
         cache.take(Event(meta("b", 14), b"", "deleted"))
         assert held(cache) == {}
+        cache.taking()
         for _ in cache.commit(gathered, "10"):
             pass
         assert held(cache) == {"a": "12"}
@@ -292,6 +294,7 @@ class TestListsBesideAStream:
         gathered = cache.begin(0.0, drop_kept=False)
         for number in range(5):
             cache.take(Event(meta(f"n{number}", 11 + number), b"{}", "here"))
+        cache.taking()
         for _ in cache.commit(gathered, "10"):
             pass
         assert (cache.complete, cache.live, cache.needs_list) == (False, False, True)
