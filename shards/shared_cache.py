@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, Protocol
 
+from shards.bodies import Bodies
 from shards.objects import Meta, at_least
 from shards.source import Source
 from shards.store import Change, Replacement, StoreWriter
@@ -59,9 +60,10 @@ class SharedCache:
     began_at: boot-clock reading at the beginning of the list that is in the store; current_at: as for an informer.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, bodies: Bodies | None = None) -> None:
+        """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
-        self.writer = StoreWriter()
+        self.writer = StoreWriter(bodies)
         self.subscribers: list[Subscriber] = []
         self.asked: list[asyncio.Future[str]] = []
         self.complete = False

@@ -59,11 +59,11 @@ class SharedStreams:
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
         if source.role != "watched":
-            return stream, SharedCache(source)
+            return stream, SharedCache(source, stream.bodies)
         place = key, source.digest
         cache = self._caches.get(place)
         if cache is None:
-            cache = self._caches[place] = SharedCache(source)
+            cache = self._caches[place] = SharedCache(source, stream.bodies)
         return stream, cache
 
 

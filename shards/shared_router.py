@@ -63,6 +63,11 @@ class Router:
         facet.rebuilt([*facet.caches, cache])
         self._last = None
 
+    def clear(self) -> None:
+        """Nobody wants anything any more."""
+        self._facets.clear()
+        self._last = None
+
     def remove(self, cache: SharedCache) -> None:
         for digest, facet in list(self._facets.items()):
             if cache in facet.caches:
@@ -174,16 +179,28 @@ class _RoutedList(Replacement):
         self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began()}
 
     def add(self, entry: Entry) -> None:
-        for cache in self._router.homes(entry.meta):
-            found = self._lists.get(id(cache))
-            if found is not None:
-                found[1].add(entry)
+        """Also takes the object out of a store in which an earlier state of it was: lists may carry live events."""
+        meta = entry.meta
+        homes = self._router.homes(meta)
+        for cache, gathered in self._lists.values():
+            if cache in homes:
+                gathered.add(entry)
+            elif cache.source.role == "owned":
+                gathered.remove(meta)
 
-    def commit(self, resource_version: str) -> Iterable[Change]:
+    def remove(self, meta: Meta) -> None:
+        for _, gathered in self._lists.values():
+            gathered.remove(meta)
+
+    def compare(self) -> Iterator[None]:
+        for _, gathered in self._lists.values():
+            yield from gathered.compare()
+
+    def commit(self, resource_version: str) -> Iterator[Change]:
         """What it returns swaps the content of the stores and hands over what that changed. Empty where the owner does
         not want the list."""
         if not self._owner.committed(resource_version):
-            return ()
+            return iter(())
         self._routed.reached = resource_version
         for cache, _ in self._lists.values():
             cache.taking()

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from shards.bodies import Bodies
 from shards.client import Transport
 from shards.clock import Clock
 from shards.informer import Informer
@@ -72,6 +73,7 @@ class SharedStream:
 
     def __init__(self, source: Source, make: StreamMaker) -> None:
         self._make = make
+        self.bodies = Bodies()
         self._router = Router()
         owner = ListWatch(self._list_began, self._list_committed, self._list_handed_over)
         self._writer = RoutedWriter(self._router, owner)
@@ -202,14 +204,18 @@ class _Beside:
         self._done = asyncio.Event()
         for cache in caches:
             cache.keep_events()
-        router = Router(caches, listing=True)
-        writer = RoutedWriter(router, ListWatch(self._began, self._committed, self._done.set))
+        self._router = router = Router(caches, listing=True)
+        writer = RoutedWriter(router, ListWatch(self._began, self._committed, self._ended))
         ranges = [cache.source.range for cache in caches]
         covered = KeyRange(min(each.first for each in ranges), max(each.last for each in ranges))
         source = RoutedSource.of(caches[0].source, router, covered)
         self.informer = make.informer(source, writer, _nothing, covered=covered)
         self.task = asyncio.create_task(self._run(), name=f"list {source.resource} {covered.short}")
         self.task.add_done_callback(lambda _: ended(self))
+
+    def _ended(self) -> None:
+        self._router.clear()  # a list that comes as a watch goes on as one
+        self._done.set()
 
     async def _run(self) -> None:
         listing = asyncio.create_task(self.informer.run(), name="list beside a stream")
@@ -226,7 +232,7 @@ class _Beside:
     def _committed(self, version: str) -> bool:
         if self._floor and not at_least(version, self._floor):
             self.went_back = True  # another history, which the stream does not know of yet
-            self._done.set()
+            self._ended()
             return False
         self.committed = True
         return True
