@@ -20,6 +20,7 @@ from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, LostAck
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
+from shards.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
 from shards.objects import Meta, Resource, at_least
@@ -168,8 +169,12 @@ class Walk:
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize("seed", range(25))
-async def test_whatever_breaks_every_shard_sees_its_part_and_is_told_of_it_once(seed: int) -> None:
+@pytest.mark.parametrize("streams", [False, True], ids=["pages", "streamed"])
+@pytest.mark.parametrize("seed", range(15))
+async def test_whatever_breaks_every_shard_sees_its_part_and_is_told_of_it_once(
+    seed: int, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(Informer)["__init__"].__kwdefaults__, "streams", streams)
     walk = Walk(seed)
     try:
         for _ in range(5):
