@@ -28,6 +28,8 @@ class Kept(Body, gc=False):
     labels: Pairs | None = None
     owners: tuple[OwnerReference, ...] | None = None
     annotated: bool = False
+    indexed: tuple[tuple[str, ...] | None, ...] = ()
+    """Per index of the store, what it is found under. None: not known, because the index's function failed."""
 
     @property
     def controller(self) -> str:
@@ -36,6 +38,12 @@ class Kept(Body, gc=False):
             if owner.controller:
                 return owner.uid
         return ""
+
+    def has(self, labels: list[tuple[str, str]]) -> bool:
+        """Whether it has all these labels."""
+        pairs = self.labels or ()
+        held = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        return all(held.get(key) == value for key, value in labels)
 
     def meta(self, key: str) -> Meta:
         """As it was decoded, under the key that the store has it under."""

@@ -91,12 +91,11 @@ class Listener:
     def changed(self, change: Change) -> None:
         if self._closed or not self._active():
             return
-        states = [meta for meta in (change.old, change.new) if meta is not None]
         if self._route.quick:
-            for meta in states:
-                self._hand_over(meta, change.initial)
+            for key in self._route.keys(change):
+                self._add(key, change.initial)
             return
-        self._keep(states, change.initial)
+        self._keep([meta for meta in (change.old, change.new) if meta is not None], change.initial)
         self._schedule()
 
     def progressed(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, Protocol
 
 from shards.bodies import Bodies
+from shards.intake import Intake
 from shards.objects import Meta, at_least
 from shards.source import Source
 from shards.store import Change, Replacement, StoreWriter
@@ -63,7 +64,7 @@ class SharedCache:
     def __init__(self, source: Source, bodies: Bodies | None = None) -> None:
         """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
-        self.writer = StoreWriter(bodies)
+        self.writer = StoreWriter(Intake(bodies))
         self.subscribers: list[Subscriber] = []
         self.asked: list[asyncio.Future[str]] = []
         self.complete = False

@@ -169,7 +169,7 @@ class RoutedWriter(StoreWriter):
 class _RoutedList(Replacement):
     """One list for many stores."""
 
-    __slots__ = ("_lists", "_owner", "_routed", "_router")
+    __slots__ = ("_children", "_lists", "_owner", "_routed", "_router")
 
     def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch) -> None:
         super().__init__(writer, 0)
@@ -177,20 +177,31 @@ class _RoutedList(Replacement):
         self._router = router
         self._owner = owner
         self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began()}
+        self._children: dict[str, list[SharedCache]] = {}
+        """Where an owned object was added, by UID."""
 
     def add(self, entry: Entry) -> None:
         """Also takes the object out of a store in which an earlier state of it was: lists may carry live events."""
-        meta = entry.meta
-        homes = self._router.homes(meta)
-        for cache, gathered in self._lists.values():
-            if cache in homes:
-                gathered.add(entry)
-            elif cache.source.role == "owned":
-                gathered.remove(meta)
+        homes = self._router.homes(entry.meta)
+        uid = entry.meta.uid
+        if uid in self._children or any(cache.source.role == "owned" for cache in homes):
+            left = [cache for cache in self._children.get(uid, ()) if cache not in homes]
+            self._children[uid] = homes
+            self._remove_from(left, entry.meta)
+        for cache in homes:
+            found = self._lists.get(id(cache))
+            if found is not None:
+                found[1].add(entry)
 
     def remove(self, meta: Meta) -> None:
-        for _, gathered in self._lists.values():
-            gathered.remove(meta)
+        homes = self._router.homes(meta)
+        self._remove_from([*homes, *(cache for cache in self._children.pop(meta.uid, ()) if cache not in homes)], meta)
+
+    def _remove_from(self, caches: Iterable[SharedCache], meta: Meta) -> None:
+        for cache in caches:
+            found = self._lists.get(id(cache))
+            if found is not None:
+                found[1].remove(meta)
 
     def compare(self) -> Iterator[None]:
         for _, gathered in self._lists.values():
