@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from shards.controller import Controller
 from shards.engine import Engine
-from shards.errors import ConfigError, NotOwner, Undrained
+from shards.errors import NotOwner, Undrained
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -44,7 +44,7 @@ class Shard:
     """
 
     def __init__(self, range: KeyRange, controllers: Sequence[Controller], runtime: WorkerRuntime, member: str) -> None:
-        """Raises ConfigError for an incomplete controller, and for a scope that it cannot serve."""
+        """Raises ConfigError for an incomplete controller."""
         self.range = range
         self.open = False
         self._runtime = runtime
@@ -54,8 +54,6 @@ class Shard:
         self._tasks: list[asyncio.Task[None]] = []
         self._deadline_task: asyncio.Task[None] | None = None
         self._stopped = False
-        if len(runtime.settings.scope.namespaces) > 1:
-            raise ConfigError("scope.namespaces", "give one namespace, or none for all of them")
         self._views = make_views(range, controllers, runtime, member, self._moved.set)
         self._engines = [make_engine(controller, range, runtime, self._views) for controller in controllers]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from shards.clock import Clock
-from shards.controller import Controller
+from shards.controller import Controller, Selection
 from shards.engine import Engine
 from shards.handlers import Route
 from shards.informer import Informer
@@ -14,11 +15,22 @@ from shards.keyrange import KeyRange, PartitionKey
 from shards.listener import Listener
 from shards.objects import Key, Resource
 from shards.runtime import WorkerRuntime
+from shards.settings import ScopeSettings
+from shards.shared_cache import Keeping
 from shards.shared_informer import Feed, SharedInformer, can_share
 from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Role, Source
-from shards.store import Change, StoreReader
+from shards.store import Change, StoreReader, StoreWriter
 from shards.useragent import UserAgent
+
+
+class Place(NamedTuple):
+    """What controllers have to have in common to share a view."""
+
+    resource: Resource
+    role: Role
+    scope: ScopeSettings
+    keeping: Keeping
 
 
 @dataclass(slots=True)
@@ -26,6 +38,7 @@ class ShardView:
     """One informer and who listens to it. name: as marks and gates call it."""
 
     name: str
+    place: Place
     source: Source
     informer: Feed
     listeners: list[tuple[Engine, Listener]] = field(default_factory=list)
@@ -79,36 +92,36 @@ def make_views(
     member: str,
     on_move: Callable[[], None],
 ) -> dict[str, ShardView]:
-    """One view per resource and role, shared by the controllers, by the names that marks and gates use.
+    """One view per resource, role and selection, shared by the controllers, by the names that marks and gates use.
 
     on_move: called when any of them has moved. Raises ConfigError for an incomplete controller.
     """
-    wanted: dict[tuple[Resource, Role], set[Resource]] = {}
+    wanted: dict[Place, set[Resource]] = {}
     for controller in controllers:
         controller.check()
-        for resource, role in _views_of(controller):
-            wanted.setdefault((resource, role), set()).add(controller.primary)
-    roles: dict[Resource, int] = {}
-    for resource, _ in wanted:
-        roles[resource] = roles.get(resource, 0) + 1
-    views = {}
-    for (resource, role), primaries in wanted.items():
-        name = str(resource) if roles[resource] == 1 else f"{resource}:{role}"
+        for place in _places_of(controller, runtime.settings.scope):
+            wanted.setdefault(place, set()).add(controller.primary)
+    roles = {resource: len({place.role for place in wanted if place.resource == resource}) for resource, *_ in wanted}
+    views: dict[str, ShardView] = {}
+    for place, primaries in wanted.items():
+        name = base = str(place.resource) if roles[place.resource] == 1 else f"{place.resource}:{place.role}"
+        while name in views:
+            name = f"{base}#{1 + sum(each.partition('#')[0] == base for each in views)}"
         source = Source(
-            resource=resource,
+            resource=place.resource,
             range=range,
             partition_key=runtime.settings.partition_by,
-            scope=runtime.settings.scope,
-            mode=_mode(role, runtime.settings.partition_by, bool(runtime.server_side_sharding)),
-            role=role,
-            primary=next(iter(primaries)) if role == "owned" and len(primaries) == 1 else None,
+            scope=place.scope,
+            mode=_mode(place.role, runtime.settings.partition_by, bool(runtime.server_side_sharding)),
+            role=place.role,
+            primary=next(iter(primaries)) if place.role == "owned" and len(primaries) == 1 else None,
         )
-        views[name] = _make_view(name, source, runtime, member, on_move)
+        views[name] = _make_view(name, place, source, runtime, member, on_move)
     return views
 
 
 def _make_view(
-    name: str, source: Source, runtime: WorkerRuntime, member: str, on_move: Callable[[], None]
+    name: str, place: Place, source: Source, runtime: WorkerRuntime, member: str, on_move: Callable[[], None]
 ) -> ShardView:
     agent = UserAgent(product=runtime.product, member=member, range=str(source.range), reason="informer")
 
@@ -119,11 +132,12 @@ def _make_view(
     def changed(change: Change) -> None:
         view.changed(change)
 
-    view = ShardView(name, source, _make_feed(source, runtime, agent, changed, moved))
+    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, changed, moved))
     return view
 
 
 def _make_feed(
+    place: Place,
     source: Source,
     runtime: WorkerRuntime,
     agent: UserAgent,
@@ -131,7 +145,7 @@ def _make_feed(
     moved: Callable[[], None],
 ) -> Feed:
     """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
-    namespace = "".join(source.scope.namespaces)
+    namespace = source.namespace
     if can_share(source):
         make = StreamMaker(runtime.transport, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
         return SharedInformer(
@@ -142,6 +156,7 @@ def _make_feed(
             on_progress=moved,
             clock=runtime.clock,
             journal=runtime.journal,
+            keeping=place.keeping,
         )
     return Informer(
         runtime.transport,
@@ -154,6 +169,7 @@ def _make_feed(
         namespace=namespace,
         user_agent=str(agent),
         journal=runtime.journal,
+        writer=StoreWriter(place.keeping.intake(None, runtime.clock)),
     )
 
 
@@ -161,8 +177,8 @@ def make_engine(
     controller: Controller, range: KeyRange, runtime: WorkerRuntime, views: Mapping[str, ShardView]
 ) -> Engine:
     """The controller's engine, which listens to its views."""
-    by_place = {(view.source.resource, view.source.role): view for view in views.values()}
-    own = {resource: by_place[resource, role] for resource, role in _views_of(controller)}
+    by_place = {view.place: view for view in views.values()}
+    own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
     engine = Engine(controller, range, runtime, stores, sources)
@@ -182,11 +198,21 @@ def make_engine(
     return engine
 
 
-def _views_of(controller: Controller) -> list[tuple[Resource, Role]]:
-    views: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
-    views += [(resource, "owned") for resource in controller.owned]
-    views += [(watch.resource, "watched") for watch in controller.watched]
-    return views
+def _places_of(controller: Controller, fleet: ScopeSettings) -> list[Place]:
+    roles: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
+    roles += [(resource, "owned") for resource in controller.owned]
+    roles += [(watch.resource, "watched") for watch in controller.watched]
+    return [_place(resource, role, controller.selections[resource], fleet) for resource, role in roles]
+
+
+def _place(resource: Resource, role: Role, selection: Selection, fleet: ScopeSettings) -> Place:
+    namespaces = fleet.namespaces if selection.namespaces is None else selection.namespaces
+    labels, fields = [selection.label_selector], [selection.field_selector]
+    if role == "primary":
+        labels.insert(0, fleet.label_selector)
+        fields.insert(0, fleet.field_selector)
+    scope = ScopeSettings(tuple(sorted(namespaces)), ",".join(filter(None, labels)), ",".join(filter(None, fields)))
+    return Place(resource, role, scope, Keeping(selection.transform, selection.metadata_only, selection.indexes))
 
 
 def _mode(role: Role, key: PartitionKey, server_filters: bool) -> FilterMode:

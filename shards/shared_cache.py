@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, Protocol
 
 from shards.bodies import Bodies
-from shards.intake import Intake
+from shards.clock import Clock
+from shards.indexes import Index
+from shards.intake import Intake, Transform
 from shards.objects import Meta, at_least
 from shards.source import Source
 from shards.store import Change, Replacement, StoreWriter
@@ -22,6 +24,19 @@ log = logging.getLogger(__name__)
 
 KEPT_EVENTS = 65_536
 """Objects whose events are kept while a list is under way. More, and the list is not enough: another one follows."""
+
+
+class Keeping(NamedTuple):
+    """What a store keeps of each object, and can be searched by. See `shards.intake.Intake`."""
+
+    transform: Transform | None = None
+    metadata_only: bool = False
+    indexes: tuple[Index, ...] = ()
+
+    def intake(self, bodies: Bodies | None, clock: Clock | None) -> Intake:
+        return Intake(
+            bodies, transform=self.transform, metadata_only=self.metadata_only, indexes=self.indexes, clock=clock
+        )
 
 
 class Event(NamedTuple):
@@ -61,10 +76,17 @@ class SharedCache:
     began_at: boot-clock reading at the beginning of the list that is in the store; current_at: as for an informer.
     """
 
-    def __init__(self, source: Source, bodies: Bodies | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        keeping: Keeping | None = None,
+        bodies: Bodies | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
-        self.writer = StoreWriter(Intake(bodies))
+        self.keeping = keeping or Keeping()
+        self.writer = StoreWriter(self.keeping.intake(bodies, clock))
         self.subscribers: list[Subscriber] = []
         self.asked: list[asyncio.Future[str]] = []
         self.complete = False

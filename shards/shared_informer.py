@@ -12,7 +12,7 @@ from shards.clock import Clock
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
 from shards.objects import Meta, ObjectName, Resource
-from shards.shared_cache import SharedCache
+from shards.shared_cache import Keeping, SharedCache
 from shards.shared_stream import SharedStream, StreamMaker
 from shards.source import FilterMode, Source
 from shards.store import Change, StoreReader
@@ -24,6 +24,9 @@ REPLAY_SLICE = 512
 
 StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
 """(resource, namespace, query, member)."""
+
+
+EVERYTHING = Keeping()
 
 
 class Feed(Protocol):
@@ -50,20 +53,20 @@ class SharedStreams:
 
     def __init__(self) -> None:
         self._streams: WeakValueDictionary[StreamKey, SharedStream] = WeakValueDictionary()
-        self._caches: WeakValueDictionary[tuple[StreamKey, str], SharedCache] = WeakValueDictionary()
+        self._caches: WeakValueDictionary[tuple[StreamKey, str, Keeping], SharedCache] = WeakValueDictionary()
 
-    def open(self, source: Source, make: StreamMaker) -> tuple[SharedStream, SharedCache]:
+    def open(self, source: Source, make: StreamMaker, keeping: Keeping) -> tuple[SharedStream, SharedCache]:
         """The stream of that collection, and a cache of that source: the same one for all where it has no range."""
         key = (source.resource, make.namespace, tuple(source.query()), make.user_agent.member)
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
         if source.role != "watched":
-            return stream, SharedCache(source, stream.bodies)
-        place = key, source.digest
+            return stream, SharedCache(source, keeping, stream.bodies, make.clock)
+        place = key, source.digest, keeping
         cache = self._caches.get(place)
         if cache is None:
-            cache = self._caches[place] = SharedCache(source, stream.bodies)
+            cache = self._caches[place] = SharedCache(source, keeping, stream.bodies, make.clock)
         return stream, cache
 
 
@@ -89,13 +92,14 @@ class SharedInformer:
         on_progress: Callable[[], None],
         clock: Clock,
         journal: Journal,
+        keeping: Keeping = EVERYTHING,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
         self.notes = InformerNotes(journal, source, clock)
         self._handler = handler
         self._on_progress = on_progress
-        self._stream, self._cache = streams.open(source, make)
+        self._stream, self._cache = streams.open(source, make, keeping)
         self._running = False
         self._asked: list[asyncio.Future[str]] = []
         self._replay: dict[ObjectName, Meta] | None = {}

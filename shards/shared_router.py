@@ -33,7 +33,7 @@ class _Facet:
 
     def homes(self, meta: Meta) -> Iterable[SharedCache]:
         if self.source.role == "watched":
-            return self.caches
+            return self.caches if self.source.admits(meta) else ()
         value = self.source.hash_of(meta)
         if value is None:
             return ()

@@ -67,6 +67,10 @@ class View:
         """Whether the shard keeps a view of the resource."""
         return resource in self._stores
 
+    def partial(self, resource: Resource) -> bool:
+        """Whether the shard's view of it holds less of an object than the server."""
+        return resource in self._stores and self._stores[resource].partial
+
     def get(self, resource: Resource, name: ObjectName) -> Object | None:
         """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.
 
