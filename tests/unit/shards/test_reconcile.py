@@ -270,6 +270,10 @@ class TestConcurrency:
             ctx.client.ensure(CONFIGMAPS, {"metadata": {"name": "page"}, "data": {"html": site["spec"]["text"]}})
             assert ctx.live.get(CONFIGMAPS, "page") is not None
             assert ctx.live.confirm_absent(CONFIGMAPS, "other")
+            listed = ctx.store.list(CONFIGMAPS, namespace="default")
+            assert [each["metadata"]["name"] for each in listed] == ["page"]
+            assert listed.unknown == ()
+            assert ctx.store.get_as(dict[str, Any]) == ctx.store.get()
             ctx.client.patch_status({"pages": len(ctx.store.owned(CONFIGMAPS))})
             return Result()
 
