@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from shards.bodies import Bodies
 from shards.client import Transport
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal
@@ -35,6 +37,8 @@ class WorkerRuntime:
     server_side_sharding: bool | None = None
     product: str = "fleet/0.1.0"
     guards: dict[str, Guards] = field(default_factory=dict)
+    bodies: defaultdict[Resource, Bodies] = field(default_factory=lambda: defaultdict(Bodies))
+    """How the stores of one resource keep bodies; one dictionary serves all shards of the worker."""
     kinds: dict[Resource, str] = field(default_factory=dict)
     journal: Journal = NO_JOURNAL
     streams: SharedStreams = field(default_factory=SharedStreams)
