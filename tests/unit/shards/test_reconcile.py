@@ -22,6 +22,7 @@ from shards.errors import (
     TooManyRequests,
     Unreachable,
 )
+from shards.informer import Informer
 from shards.reconcile import PATIENT_CONFLICTS, PATIENT_OWNERS
 from shards.settings import GateSettings, QueueSettings, ShardSettings
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, Sent, World
@@ -500,6 +501,7 @@ class TestOwnWritesGate:
         await asyncio.sleep(0.5)
         await world.kubectl.delete(CONFIGMAPS, "default", "page")
         view = shard._views[str(CONFIGMAPS)]
+        assert isinstance(view.informer, Informer)
         view.informer._writer.replace([], "1")
         view.progressed()
         await asyncio.sleep(30)
