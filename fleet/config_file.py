@@ -37,6 +37,9 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "queue.baseDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
     "queue.maxDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
     "queue.reconcileTimeoutSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "queue.retriesPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "queue.retryBurst": (1, _ENDLESS),
+    "queue.resyncSeconds": (0, _ENDLESS),
     "agent.metricsPort": (-1, 65535),
 }
 """Lowest and highest value per field, both allowed."""

@@ -24,6 +24,7 @@ from shards.errors import (
 )
 from shards.reconcile import PATIENT_CONFLICTS, PATIENT_OWNERS
 from shards.settings import GateSettings, QueueSettings, ShardSettings
+from shards.slots import Slots
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, Sent, World
 
 pytestmark = pytest.mark.looptime
@@ -330,7 +331,7 @@ class TestOwnWritesGate:
         assert 20 < len(world.transport.reads("gate")) < 360
 
     async def test_a_parked_key_takes_no_worker_slot(self, world: World) -> None:
-        world.runtime.slots = asyncio.Semaphore(1)
+        world.runtime.slots = Slots(1)
         runs = []
 
         async def body(ctx: Context, request: Request) -> Result | None:

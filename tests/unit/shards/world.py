@@ -27,6 +27,7 @@ from shards.metrics import ShardMetrics
 from shards.objects import Key, Object, Resource
 from shards.settings import ShardSettings
 from shards.shard import Shard, WorkerRuntime
+from shards.slots import Slots
 from shards.tenure import Tenure
 from shards.useragent import UserAgent
 
@@ -153,7 +154,7 @@ class World:
             rng=random.Random(7),
             settings=self.settings,
             metrics=metrics,
-            slots=asyncio.Semaphore(self.settings.queue.max_concurrent_reconciles),
+            slots=Slots(self.settings.queue.max_concurrent_reconciles),
         )
 
     def tenure(self, *, epoch: int = 1, of: KeyRange = WHOLE, seconds: float = 3600.0) -> Tenure:
