@@ -20,8 +20,8 @@ class ShardMetrics:
         registry = registry or CollectorRegistry()
         self.reconciles = Counter(
             "shardfleet_reconcile_total",
-            "Reconciles that ended, by result: success, requeue_after, error, terminal, timeout, conflict, not_ready, "
-            "breaker_open, not_owner, cancelled.",
+            "Reconciles that ended, by result: success, requeue_after, requeue, error, terminal, timeout, conflict, "
+            "not_ready, breaker_open, not_owner, cancelled.",
             ["controller", "result"],
             registry=registry,
         )
