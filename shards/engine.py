@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from shards.controller import Controller
+from shards.engine_meters import EngineMeters
 from shards.errors import NotOwner, Undrained
+from shards.failing_keys import FailingKeys
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -64,6 +66,8 @@ class Engine:
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
+        most = runtime.settings.queue.max_concurrent_reconciles
+        self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self._wake = asyncio.Event()
@@ -83,6 +87,7 @@ class Engine:
         guards = runtime.guards_of(name)
         self.fence = Fence(
             transport=runtime.transport,
+            limiter=runtime.limiter,
             tenure=tenure,
             clock=runtime.clock,
             metrics=runtime.metrics,
@@ -90,7 +95,7 @@ class Engine:
             product=runtime.product,
             stores=self.stores,
             sources=self.sources,
-            live=LiveReader(runtime.transport, guards, runtime.clock, runtime.metrics, name, runtime.journal),
+            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
             kinds=runtime.kinds,
         )
         self._loop = asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")
@@ -100,6 +105,11 @@ class Engine:
         if self.fence is not None and not self._closed:
             self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
             self._wake.set()
+
+    @property
+    def failing(self) -> FailingKeys:
+        """Keys of this shard that keep failing."""
+        return self._reconciler.failing
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -184,6 +194,7 @@ class Engine:
             if not self._held_back(fence, key, now):
                 if self._runtime.journal.on:
                     self._note_start(key, now)
+                self._meters.started(now - self.queue.waited_since)
                 overlay = self.parked.take(key)
                 name = f"reconcile {self.controller.name} {key}"
                 task = asyncio.create_task(self._reconcile(fence, key, overlay), name=name)
@@ -204,14 +215,18 @@ class Engine:
     def _housekeeping(self, fence: Fence, now: float) -> None:
         self._cleaned_at = now
         fence.writes.sweep(self.stores)
-        labels = (self.controller.name, str(self.shard))
-        self._runtime.metrics.queue_depth.labels(*labels).set(self.queue.depth(now))
-        self._runtime.metrics.parked.labels(*labels).set(len(self.parked))
+        self._meters.measured(
+            depth=self.queue.depth(now),
+            adds=self.queue.adds,
+            running=self.queue.started(now),
+            parked=len(self.parked),
+            failing=self.failing.count(),
+        )
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
     async def _reconcile(self, fence: Fence, key: Key, overlay: dict[Place, Live] | None) -> None:
-        clock, metrics, name = self._runtime.clock, self._runtime.metrics, self.controller.name
+        clock = self._runtime.clock
         started = clock()
         if self.first_reconcile_at is None:
             self.first_reconcile_at = started
@@ -221,8 +236,7 @@ class Engine:
         finally:
             now = clock()
             self.meter.record(now - started, now)
-            metrics.reconciles.labels(name, ended).inc()
-            metrics.reconcile_seconds.labels(name).observe(now - started)
+            self._meters.reconciled(ended, now - started)
             if self._runtime.journal.on:
                 self._note_end(key, now, ended, now - started)
 
@@ -251,6 +265,7 @@ class Engine:
     def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
         """Every way out of a reconcile, also that of a task that was cancelled before its first step."""
         del self.running[key]
+        self._meters.ended()
         self.queue.done(key, self._runtime.clock())
         self._runtime.slots.release()
         self._wake.set()

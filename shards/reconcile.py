@@ -19,6 +19,7 @@ from shards.errors import (
     TerminalError,
     TooManyRequests,
 )
+from shards.failing_keys import FailingKeys
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -70,6 +71,7 @@ class Reconciler:
         self._stores = stores
         self._queue = queue
         self._closing = closing
+        self.failing = FailingKeys()
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
         self._waits: dict[Key, int] = {}
@@ -97,6 +99,7 @@ class Reconciler:
         except TimeoutError as error:
             if self._controller.plain or timeout.expired():
                 context.log.warning("took longer than %g s and was cancelled", seconds)
+                self.failing.failed(key, TimeoutError(), self._runtime.clock())
                 self._back_off(key, self._runtime.clock())
                 return "timeout"
             return self._failed(fence, key, context, error)
@@ -139,6 +142,7 @@ class Reconciler:
 
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
         self._queue.forget(key)
+        self.failing.succeeded(key)
         self._conflicts.pop(key, None)
         self._waits.pop(key, None)
         primary = self._stores[self._controller.primary].meta(ObjectName(key.namespace, key.name))
@@ -154,6 +158,7 @@ class Reconciler:
         now = self._runtime.clock()
         if isinstance(error, TerminalError):
             self._queue.forget(key)
+            self.failing.failed(key, error, now, terminal=True)
             context.log.error("cannot succeed until the object changes: %s", error)
             return "terminal"
         if isinstance(error, NotOwner):
@@ -173,9 +178,10 @@ class Reconciler:
                 gated = not fence.writes.shown(key, self._stores)
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
+        self.failing.failed(key, error, now)
         asked = error.retry_after_seconds if isinstance(error, TooManyRequests) else None
         delay = self._back_off(key, now, at_least_seconds=asked or 0.0)
-        self._runtime.metrics.retries.labels(self._controller.name).inc()
+        self._runtime.metrics.retries.labels(self._controller.name, self._controller.name).inc()
         expected = isinstance(error, ShardError)
         context.log.warning("failed, next try in %.3g s: %r", delay, error, exc_info=None if expected else error)
         return "conflict" if isinstance(error, Conflict) else "error"

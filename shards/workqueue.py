@@ -40,8 +40,8 @@ class WorkQueue(Generic[K]):
         """Ready keys in order of arrival, with the time since which they wait. Disjoint from _low and _processing."""
         self._low: OrderedDict[K, float] = OrderedDict()
         """The same for low priority."""
-        self._processing: set[K] = set()
-        """Handed out by `get` and not yet `done`."""
+        self._processing: dict[K, float] = {}
+        """Handed out by `get` and not yet `done`, with the time of it."""
         self._dirty: set[K] = set()
         """Added while processing: runs once more after `done`. A subset of _processing."""
         self._delayed: dict[K, tuple[float, int]] = {}
@@ -50,6 +50,8 @@ class WorkQueue(Generic[K]):
         """(ready at, entry, key), earliest first. An entry that is not the one in _delayed is stale and skipped."""
         self._entries = 0
         self._failures: dict[K, int] = {}
+        self.adds = 0
+        """Times that a key became ready: adds that were merged into one count once, delayed ones when they are due."""
         self.waited_since = 0.0
         """Since when the key that `get` handed out last had been ready."""
         self._high_run = 0
@@ -112,12 +114,12 @@ class WorkQueue(Generic[K]):
             self._high_run += 1
         else:
             return None
-        self._processing.add(key)
+        self._processing[key] = now
         return key
 
     def done(self, key: K, now: float) -> None:
         """The key's run is over. If it was added meanwhile it is ready again. Call it on every way out."""
-        self._processing.discard(key)
+        self._processing.pop(key, None)
         if key in self._dirty:
             self._dirty.discard(key)
             self._high[key] = now
@@ -157,6 +159,11 @@ class WorkQueue(Generic[K]):
         heads = [next(iter(level.values())) for level in (self._high, self._low) if level]
         return now - min(heads, default=now)
 
+    def started(self, now: float) -> tuple[float, float]:
+        """Of the keys that run: the sum of the seconds for which they do, and the longest of them."""
+        ages = [now - since for since in self._processing.values()]
+        return sum(ages), max(ages, default=0.0)
+
     def shut_down(self) -> None:
         """Nothing is added or handed out any more, what waited is dropped; running keys may still be `done`."""
         self._closed = True
@@ -175,8 +182,10 @@ class WorkQueue(Generic[K]):
         elif key in self._high:
             return
         elif low_priority:
+            self.adds += key not in self._low
             self._low.setdefault(key, now)
         else:
+            self.adds += key not in self._low
             self._high[key] = self._low.pop(key, now)
 
     def _low_turn(self, now: float) -> bool:

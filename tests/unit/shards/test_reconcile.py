@@ -38,7 +38,7 @@ def controller(body: Body) -> Controller:
 
 
 def result_count(world: World, result: str) -> float:
-    return world.metric("shardfleet_reconcile_total", controller="sites", result=result)
+    return world.metric("controller_runtime_reconcile_total", controller="sites", result=result)
 
 
 class TestRetries:
