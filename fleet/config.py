@@ -119,8 +119,16 @@ class QueueConfig(_Section, frozen=True):
     """Longest retry delay of a failed key in seconds, at least baseDelaySeconds. Default 300: client-go's 1000 is
     taken for a hang."""
     reconcile_timeout_seconds: float = 60.0
-    """Seconds after which a reconcile is cancelled and retried, above 0. Default 60: as long as the API server itself
-    gives a request."""
+    """Seconds after which a reconcile is cancelled and retried, above 0; a controller may say otherwise. Default 60: as
+    long as the API server itself gives a request."""
+    retries_per_second: float = 100.0
+    """Retries of failing keys per controller and worker, all keys together, above 0. Default 100: client-go's 10 let
+    10,000 keys that failed together wait for a quarter of an hour. No wait exceeds maxDelaySeconds."""
+    retry_burst: int = 1000
+    """Retries at once after a quiet time, at least 1. Default 1000: as many keys as fail in one short outage."""
+    resync_seconds: float = 0.0
+    """Seconds after which every key is reconciled again though nothing changed, give or take a tenth; a controller may
+    say otherwise. Default 0: never, because changes are not lost here."""
 
 
 class ScopeConfig(_Section, frozen=True):
@@ -235,6 +243,9 @@ class FleetConfig(_Section, frozen=True):
                 base_delay_seconds=queue.base_delay_seconds,
                 max_delay_seconds=queue.max_delay_seconds,
                 reconcile_timeout_seconds=queue.reconcile_timeout_seconds,
+                retries_per_second=queue.retries_per_second,
+                retry_burst=queue.retry_burst,
+                resync_seconds=queue.resync_seconds,
             ),
             gate=GateSettings(
                 enabled=self.feature_gates.version_gate,

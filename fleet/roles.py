@@ -37,6 +37,7 @@ from shards.kube import KubeTransport, connect
 from shards.metrics import RequestMetrics, ShardMetrics
 from shards.objects import Resource
 from shards.shard import Shard, WorkerRuntime
+from shards.slots import Slots
 from shards.source import probe_server_side_sharding
 from shards.useragent import UserAgent
 
@@ -127,7 +128,7 @@ async def _make_runtime(
         rng=random.Random(),
         settings=settings,
         metrics=metrics,
-        slots=asyncio.Semaphore(settings.queue.max_concurrent_reconciles),
+        slots=Slots(settings.queue.max_concurrent_reconciles),
         server_side_sharding=await _server_filters(transport, plan),
         product=PRODUCT,
         journal=journal,

@@ -14,7 +14,6 @@ from functools import partial
 from shards.controller import Controller
 from shards.engine_meters import EngineMeters
 from shards.errors import NotOwner, Undrained
-from shards.failing_keys import FailingKeys
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -38,6 +37,15 @@ CANCEL_SECONDS = 1.0
 HOUSEKEEPING_SECONDS = 1.0
 NO_TENURE_SECONDS = 0.1
 
+TROUBLE_SECONDS = 1.0
+"""Pause after a fault in the loop itself: it must neither end nor spin."""
+
+RESYNC_JITTER = 0.1
+"""Of the period, up and down: controller-runtime's."""
+
+QUEUE_SLICE = 1000
+"""Keys that are queued in a row before other tasks of the loop get their turn."""
+
 LOOKS_AT_ONCE = 100
 """Keys that are parked in a row before other tasks of the loop get their turn."""
 
@@ -60,7 +68,7 @@ class Engine:
         self.shard = shard
         self.stores = stores
         self.sources = sources
-        self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng)
+        self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
         self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
         self.running: dict[Key, asyncio.Task[None]] = {}
         self.fence: Fence | None = None
@@ -70,8 +78,9 @@ class Engine:
         self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
+        self.failing = self._reconciler.failing
         self._wake = asyncio.Event()
-        self._loop: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
         self._cleaned_at = runtime.clock()
 
@@ -98,7 +107,11 @@ class Engine:
             live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
             kinds=runtime.kinds,
         )
-        self._loop = asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")
+        self._tasks = [asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")]
+        own = self.controller.resync_seconds
+        period = runtime.settings.queue.resync_seconds if own is None else own
+        if period:
+            self._tasks.append(asyncio.create_task(self._resync(period), name=f"resync {name} {self.shard.short}"))
 
     def add(self, key: Key, *, low_priority: bool = False) -> None:
         """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
@@ -106,10 +119,12 @@ class Engine:
             self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
             self._wake.set()
 
-    @property
-    def failing(self) -> FailingKeys:
-        """Keys of this shard that keep failing."""
-        return self._reconciler.failing
+    async def add_all(self) -> None:
+        """Every primary is to be reconciled once, behind whatever changes meanwhile."""
+        for index, meta in enumerate(list(self.stores[self.controller.primary].metas()), start=1):
+            self.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
+            if index % QUEUE_SLICE == 0:
+                await asyncio.sleep(0)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -128,9 +143,9 @@ class Engine:
         """
         self._closed = True
         self.queue.shut_down()
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.parked.close()
         if self.running:
             await asyncio.wait(self.running.values(), timeout=max(grace_seconds, 0.0))
@@ -155,20 +170,39 @@ class Engine:
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     async def _run(self, fence: Fence) -> None:
-        slots = self._runtime.slots
         while True:
-            self._wake.clear()
-            now = self._runtime.clock()
-            look_at = self.parked.look(fence, now)
-            if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
-                self._housekeeping(fence, now)
-            if fence.tenure.valid(now) and self.queue.depth(now):
-                await slots.acquire()
-                if not self._start_next(fence):
-                    slots.release()
-                    await asyncio.sleep(0)
-            else:
-                await self._rest(fence, now, look_at)
+            try:
+                await self._turn(fence)
+            except Exception:  # a fault of this package, in the records of one key: the others must go on
+                log.exception("the queue of %s %s", self.controller.name, self.shard.short)
+                await asyncio.sleep(TROUBLE_SECONDS)
+
+    async def _turn(self, fence: Fence) -> None:
+        """Starts one reconcile, or rests until there may be one."""
+        self._wake.clear()
+        now = self._runtime.clock()
+        look_at = self.parked.look(fence, now)
+        if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
+            self._housekeeping(fence, now)
+        if not (fence.tenure.valid(now) and self.queue.depth(now)):
+            await self._rest(fence, now, look_at)
+            return
+        slots, name = self._runtime.slots, self.controller.name
+        await slots.acquire(name)
+        started = False
+        try:
+            started = self._start_next(fence)
+        finally:
+            if not started:
+                slots.release(name)
+        if not started:
+            await asyncio.sleep(0)
+
+    async def _resync(self, period_seconds: float) -> None:
+        """Shards and controllers that started together do not stay together."""
+        while True:
+            await asyncio.sleep(period_seconds * self._runtime.rng.uniform(1.0 - RESYNC_JITTER, 1.0 + RESYNC_JITTER))
+            await self.add_all()
 
     async def _rest(self, fence: Fence, now: float, look_at: float | None) -> None:
         """Until something was added, has moved or ended, or a delayed key is due."""
@@ -215,13 +249,8 @@ class Engine:
     def _housekeeping(self, fence: Fence, now: float) -> None:
         self._cleaned_at = now
         fence.writes.sweep(self.stores)
-        self._meters.measured(
-            depth=self.queue.depth(now),
-            adds=self.queue.adds,
-            running=self.queue.started(now),
-            parked=len(self.parked),
-            failing=self.failing.count(),
-        )
+        self.queue.sweep(now)
+        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
@@ -242,19 +271,10 @@ class Engine:
 
     def _note_start(self, key: Key, now: float) -> None:
         views = {str(resource): store.resource_version for resource, store in self.stores.items()}
-        self._runtime.journal.write(
-            Note(
-                "started",
-                now,
-                controller=self.controller.name,
-                range=str(self.shard),
-                resource=str(self.controller.primary),
-                key=str(key),
-                uid=key.uid,
-                views=views,
-                seconds=now - self.queue.waited_since,
-            )
-        )
+        note = Note("started", now, controller=self.controller.name, range=str(self.shard), key=str(key), uid=key.uid)
+        note.resource, note.views = str(self.controller.primary), views
+        note.seconds = now - self.queue.waited_since
+        self._runtime.journal.write(note)
 
     def _note_end(self, key: Key, now: float, outcome: str, seconds: float) -> None:
         name, covered = self.controller.name, str(self.shard)
@@ -267,5 +287,5 @@ class Engine:
         del self.running[key]
         self._meters.ended()
         self.queue.done(key, self._runtime.clock())
-        self._runtime.slots.release()
+        self._runtime.slots.release(self.controller.name)
         self._wake.set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shards.metrics import ShardMetrics
+from shards.objects import Key
+from shards.workqueue import WorkQueue
 
 _ERRORS = frozenset({"error", "timeout", "terminal"})
 """Results that are failures of the reconcile, as controller-runtime counts them."""
@@ -55,12 +57,13 @@ class EngineMeters:
         """The slot of a key that was `started` is free again."""
         self._active.dec()
 
-    def measured(self, *, depth: int, adds: int, running: tuple[float, float], parked: int, failing: int) -> None:
-        """What is the case now. adds: of the queue since its beginning. running: seconds in all, and of the longest."""
-        self._depth.set(depth)
-        self._adds.inc(adds - self._counted_adds)
-        self._counted_adds = adds
-        self._unfinished.set(running[0])
-        self._longest_running.set(running[1])
+    def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int) -> None:
+        """What is the case now: keys that are parked, and that keep failing."""
+        self._depth.set(queue.depth(now))
+        self._adds.inc(queue.adds - self._counted_adds)
+        self._counted_adds = queue.adds
+        in_all, longest = queue.started(now)
+        self._unfinished.set(in_all)
+        self._longest_running.set(longest)
         self._parked.set(parked)
         self._failing.set(failing)

@@ -90,7 +90,8 @@ def _without_values(text: str) -> str:
     """What an API server says, up to the first value that it quotes; nothing but the status where it is of a Secret."""
     if "secret" in text.lower():
         return text.partition(":")[0]
-    return text.partition(_VALUE_MARK)[0].rstrip() + (_VALUE_MARK[:-1] if _VALUE_MARK in text else "")
+    before, mark, _ = text.partition(_VALUE_MARK)
+    return before + mark.rstrip(":")
 
 
 def _place(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
+from typing import Any
 
 from shards.context import Context, PlainContext, ReconcileLog, Request
 from shards.controller import Controller, Result
@@ -17,7 +18,7 @@ from shards.errors import (
     NotReadyYet,
     ShardError,
     TerminalError,
-    TooManyRequests,
+    asked_seconds,
 )
 from shards.failing_keys import FailingKeys
 from shards.fence import Fence
@@ -54,6 +55,7 @@ class Reconciler:
     """Runs the function of one controller for keys of one shard. No outcome of one key touches another one.
 
     closing: whether the shard is being drained; what is cancelled then is not tried again here.
+    Invariant: what is kept of a key (_conflicts, _waits, _memories) is dropped when it succeeds without its object.
     """
 
     def __init__(
@@ -76,13 +78,27 @@ class Reconciler:
         """Conflicts in a row."""
         self._waits: dict[Key, int] = {}
         """Times in a row that a key was not ready."""
+        self._memories: dict[Key, dict[str, Any]] = {}
+        """What authors keep between runs. No empty ones."""
 
     async def run(self, fence: Fence, key: Key, overlay: Mapping[Place, Live] | None) -> str:
         """Calls the author's function. Returns how it ended, for the metrics; the key is queued again where needed."""
         view = View(self._controller.primary, key, self._stores, overlay)
         extra = {"controller": self._controller.name, "key": str(key), "shard": self._shard.short}
-        context = Context(Request(*key), fence, view, ReconcileLog(log, extra))
-        seconds = self._runtime.settings.queue.reconcile_timeout_seconds
+        memory = self._memories.get(key, {})
+        context = Context(Request(*key), fence, view, ReconcileLog(log, extra), memory)
+        try:
+            return await self._ran(fence, key, context)
+        finally:
+            # Whoever kept the client writes no more: the next reconcile of the key may be running.
+            context.client.revoke("the reconcile has ended")
+            if memory and not self._is_gone(key):
+                self._memories[key] = memory
+            else:
+                self._memories.pop(key, None)
+
+    async def _ran(self, fence: Fence, key: Key, context: Context) -> str:
+        seconds = self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
         timeout = asyncio.timeout(seconds)
         try:
             if self._controller.plain:
@@ -90,25 +106,31 @@ class Reconciler:
             else:
                 async with timeout:
                     result = await self._awaited(context)
+            if timeout.expired():
+                # It swallowed its cancellation: what it says about a run that was cut short counts for nothing.
+                raise TimeoutError
             return self._succeeded(fence, key, context, result)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if self._closing():
                 raise
+            task = asyncio.current_task()
+            if task is not None and not task.cancelling():
+                # Nobody cancelled this run: something that it waited for was cancelled.
+                return self._failed(fence, key, context, error)
             self._queue.add_after(key, LOST_SECONDS, self._runtime.clock())
             return "cancelled"
         except TimeoutError as error:
             if self._controller.plain or timeout.expired():
                 context.log.warning("took longer than %g s and was cancelled", seconds)
                 self.failing.failed(key, TimeoutError(), self._runtime.clock())
-                self._back_off(key, self._runtime.clock())
+                self._retry_later(key)
                 return "timeout"
             return self._failed(fence, key, context, error)
-        except (Exception, SystemExit) as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             # An author's function may raise anything, and libraries exit; it must cost no other key.
             return self._failed(fence, key, context, error)
-        finally:
-            # Whoever kept the client writes no more: the next reconcile of the key may be running.
-            context.client.revoke("the reconcile has ended")
 
     async def _awaited(self, context: Context) -> Result | None:
         outcome = self._controller.call(context, context.request)
@@ -141,13 +163,14 @@ class Reconciler:
         return _checked(work.result())
 
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
-        self._queue.forget(key)
+        self._forget(key)
         self.failing.succeeded(key)
-        self._conflicts.pop(key, None)
-        self._waits.pop(key, None)
-        primary = self._stores[self._controller.primary].meta(ObjectName(key.namespace, key.name))
-        if not context.client.sent_back or primary is None or primary.uid != key.uid:
+        if not context.client.sent_back or self._is_gone(key):
             fence.redecided.pop(key, None)
+        if result is not None and result.requeue:
+            self._retry_later(key)
+            return "requeue"
+        self._queue.forget(key)
         if result is not None and result.requeue_after_seconds:
             self._queue.add_after(key, result.requeue_after_seconds, self._runtime.clock())
             return "requeue_after"
@@ -156,7 +179,11 @@ class Reconciler:
     def _failed(self, fence: Fence, key: Key, context: Context, error: BaseException) -> str:
         """Decides the retry. What the fleet causes is retried soon; what the key causes backs off."""
         now = self._runtime.clock()
+        asked = asked_seconds(error)
+        if asked:
+            self._queue.pause(key, asked, now)
         if isinstance(error, TerminalError):
+            self._forget(key)
             self._queue.forget(key)
             self.failing.failed(key, error, now, terminal=True)
             context.log.error("cannot succeed until the object changes: %s", error)
@@ -179,23 +206,35 @@ class Reconciler:
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
         self.failing.failed(key, error, now)
-        asked = error.retry_after_seconds if isinstance(error, TooManyRequests) else None
-        delay = self._back_off(key, now, at_least_seconds=asked or 0.0)
-        self._runtime.metrics.retries.labels(self._controller.name, self._controller.name).inc()
+        delay = self._retry_later(key, asked)
         expected = isinstance(error, ShardError)
         context.log.warning("failed, next try in %.3g s: %r", delay, error, exc_info=None if expected else error)
         return "conflict" if isinstance(error, Conflict) else "error"
 
-    def _back_off(self, key: Key, now: float, *, at_least_seconds: float = 0.0) -> float:
+    def _forget(self, key: Key) -> None:
+        """The run did all that could be done."""
+        self._conflicts.pop(key, None)
+        self._waits.pop(key, None)
+
+    def _is_gone(self, key: Key) -> bool:
+        """Whether the view shows no such object, or a successor."""
+        primary = self._stores[self._controller.primary].meta(ObjectName(key.namespace, key.name))
+        return primary is None or primary.uid != key.uid
+
+    def _retry_later(self, key: Key, asked: float = 0.0) -> float:
+        """Counts against the key, and queues it with its delay. Returns that. asked: seconds, by a server."""
+        now, queue = self._runtime.clock(), self._runtime.settings.queue
         failures = self._queue.failures(key)
-        delay = self._queue.add_rate_limited(key, now, at_least_seconds=at_least_seconds)
+        delay = self._queue.add_rate_limited(key, now, at_least_seconds=asked)
+        self._runtime.metrics.retries.labels(self._controller.name, self._controller.name).inc()
         if self._runtime.journal.on and not self._closing():
-            name, covered, queue = self._controller.name, str(self._shard), self._runtime.settings.queue
+            name, covered = self._controller.name, str(self._shard)
             note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)
+            own = min(queue.base_delay_seconds * 2.0 ** min(failures, 60), queue.max_delay_seconds)
             note.figures = {
                 "base": queue.base_delay_seconds,
                 "longest": queue.max_delay_seconds,
-                "asked": at_least_seconds,
+                "asked": delay if delay > own else asked,
             }
             self._runtime.journal.write(note)
         return delay

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from shards.breaker import TokenBucket
 from shards.client import Transport
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal
@@ -16,6 +16,7 @@ from shards.objects import Resource
 from shards.request_limiter import LimitedTransport, RequestLimiter
 from shards.request_meters import NO_METERS, RequestMeters
 from shards.settings import ShardSettings
+from shards.slots import Slots
 
 
 @dataclass
@@ -23,10 +24,10 @@ class WorkerRuntime:
     """slots: one per reconcile that may run at a time, over all shards. product: first word of every User-Agent.
 
     server_side_sharding: whether the server proved that it filters by shardSelector; None: not known, filter locally.
-    guards: live-read budget and breaker, per controller. kinds: `kind` per resource, as discovered.
+    guards: live-read budget and breaker, per controller. retries: what bounds the retries of its keys.
+    kinds: `kind` per resource, as discovered. journal: what this worker did and saw, for a judge.
     limiter: what every request of shards waits for. limited: the transport behind it; `transport` itself is only for
     who has waited already.
-    journal: what this worker did and saw, for a judge.
     """
 
     transport: Transport
@@ -34,10 +35,11 @@ class WorkerRuntime:
     rng: random.Random
     settings: ShardSettings
     metrics: ShardMetrics
-    slots: asyncio.Semaphore
+    slots: Slots
     server_side_sharding: bool | None = None
     product: str = "fleet/0.1.0"
     guards: dict[str, Guards] = field(default_factory=dict)
+    retries: dict[str, TokenBucket] = field(default_factory=dict)
     kinds: dict[Resource, str] = field(default_factory=dict)
     journal: Journal = NO_JOURNAL
     meters: RequestMeters = NO_METERS
@@ -54,6 +56,13 @@ class WorkerRuntime:
         if guards is None:
             guards = self.guards[controller] = Guards.of(self.settings.gate, self.clock())
         return guards
+
+    def retries_of(self, controller: str) -> TokenBucket:
+        bucket = self.retries.get(controller)
+        if bucket is None:
+            queue = self.settings.queue
+            bucket = self.retries[controller] = TokenBucket(queue.retries_per_second, queue.retry_burst, self.clock())
+        return bucket
 
     def threads(self) -> ThreadPoolExecutor:
         """Where plain reconcile functions run; made when the first one does."""

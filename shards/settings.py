@@ -19,7 +19,14 @@ class QueueSettings:
     max_delay_seconds: float = 300.0
     """Longest retry delay of a failed key. client-go waits up to 1000 s, which users take for a hang."""
     reconcile_timeout_seconds: float = 60.0
-    """A reconcile that takes longer is cancelled and retried."""
+    """A reconcile that takes longer is cancelled and retried. A controller may say otherwise."""
+    retries_per_second: float = 100.0
+    """Of all failing keys of one controller on one worker. client-go's 10 let 10,000 keys that failed together wait for
+    a quarter of an hour; an API server's own flow control bears more."""
+    retry_burst: int = 1000
+    """Retries at once after a quiet time: as many keys as fail in one short outage."""
+    resync_seconds: float = 0.0
+    """How often every key is reconciled though nothing changed; 0: never. A controller may say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

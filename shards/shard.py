@@ -18,7 +18,7 @@ from shards.errors import ConfigError, NotOwner, Undrained
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.objects import Key, newest
+from shards.objects import newest
 from shards.own_writes import Barrier, Phase
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views
@@ -32,9 +32,6 @@ log = logging.getLogger(__name__)
 
 SEEN_SECONDS = 0.5
 """How long a drain waits until the views show the shard's own writes. The shard is unowned meanwhile."""
-
-QUEUE_SLICE = 1000
-"""Keys that an activation queues before other tasks of the loop get their turn."""
 
 
 class Shard:
@@ -99,7 +96,9 @@ class Shard:
         self.open = True
         self._note("opened")
         self._deadline_task = asyncio.create_task(self._watch_deadline(tenure), name=f"deadline {self.range.short}")
-        await self._queue_everything()
+        # Every primary is reconciled once by its new owner.
+        for engine in self._engines:
+            await engine.add_all()
 
     async def drain(self, grace_seconds: float) -> Watermark:
         """Ends all reconciles (the last ones by cancelling them after the grace), ends the tenure, and says how far the
@@ -244,15 +243,6 @@ class Shard:
     def _check(self, tenure: Tenure) -> None:
         if self._stopped or not tenure.valid(self._runtime.clock()):
             raise NotOwner(f"the tenure of {self.range} ended before its gate was open")
-
-    async def _queue_everything(self) -> None:
-        """Every primary is reconciled once by its new owner, behind whatever changes meanwhile."""
-        for engine in self._engines:
-            metas = list(self._primaries(engine).metas())
-            for index, meta in enumerate(metas, start=1):
-                engine.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
-                if index % QUEUE_SLICE == 0:
-                    await asyncio.sleep(0)
 
     async def _watch_deadline(self, tenure: Tenure) -> None:
         """Cancels what runs past the deadline (R2): its requests would not be sent, but its thoughts are stale."""

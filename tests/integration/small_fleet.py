@@ -38,6 +38,7 @@ from shards.objects import Object, Resource
 from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
+from shards.slots import Slots
 from shards.testing.virtual_time import loop_seconds
 from shards.useragent import UserAgent
 
@@ -131,7 +132,7 @@ class SmallFleet:
             rng=random.Random(name),
             settings=self.settings,
             metrics=ShardMetrics(CollectorRegistry()),
-            slots=asyncio.Semaphore(8),
+            slots=Slots(8),
             server_side_sharding=True,
             product=PRODUCT,
             journal=journal,
