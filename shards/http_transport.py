@@ -184,7 +184,7 @@ class KubeTransport(Transport):
     ) -> bytes:
         token = current_attempt.set(attempt)
         response: aiohttp.ClientResponse | None = None
-        complete, answer, began = False, b"", self._clock()
+        complete, began = False, self.meters.now()
         try:
             response = await self._requests.request(
                 method, url, data=body, headers=headers, timeout=_timeout(total=seconds), **self._options
@@ -192,15 +192,16 @@ class KubeTransport(Transport):
             answer = await response.read()
             complete = True
         except (aiohttp.ClientError, OSError, TimeoutError, NotRepeated) as error:
-            raise self._translated(error, attempt) from error
+            told = self._translated(error, attempt)
+            if not isinstance(told, NotOwner):
+                self.meters.exchanged(method, 0, began, len(body or b""))
+            raise told from error
         finally:
             current_attempt.reset(token)
-            if complete or attempt.sent or attempt.remaining() > 0:
-                status = response.status if complete and response is not None else 0
-                self.meters.exchanged(method, status, self._clock() - began, len(body or b""), len(answer))
             # An answer that is whole has given its connection back, and another request may have it by now.
             if not complete and (response is None or response.connection is not None):
                 attempt.reset()
+        self.meters.exchanged(method, response.status, began, len(body or b""), len(answer))
         if response.status >= 300:
             raise error_from(response.status, answer, response.headers.get("Retry-After"))
         return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from shards.clock import Clock, boot_seconds
 from shards.metrics import RequestMetrics
 
 NO_ANSWER = "<error>"
@@ -16,17 +17,19 @@ class RequestMeters:
     host: URL of the API server. Labels are methods, codes and that one host, so that their number is bounded.
     """
 
-    def __init__(self, metrics: RequestMetrics | None = None, host: str = "") -> None:
+    def __init__(self, metrics: RequestMetrics | None = None, host: str = "", now: Clock = boot_seconds) -> None:
+        """now: seconds; what a request lasts is measured with it, and nothing else."""
+        self.now = now
         self._metrics = metrics
         self._host = urlsplit(host).netloc or host
 
-    def exchanged(self, method: str, status: int, seconds: float, sent_bytes: int, received_bytes: int) -> None:
-        """A request has ended. status: 0 without an answer."""
+    def exchanged(self, method: str, status: int, began: float, sent_bytes: int, received_bytes: int = 0) -> None:
+        """A request has ended. status: 0 without an answer. began: as `now` said."""
         if self._metrics is None:
             return
         code = str(status) if status else NO_ANSWER
         self._metrics.requests.labels(code, method, self._host).inc()
-        self._metrics.seconds.labels(method, self._host, code).observe(seconds)
+        self._metrics.seconds.labels(method, self._host, code).observe(self.now() - began)
         self._metrics.sent_bytes.labels(method, self._host).observe(sent_bytes)
         if status:
             self._metrics.received_bytes.labels(method, self._host).observe(received_bytes)
