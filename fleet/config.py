@@ -13,7 +13,7 @@ import msgspec
 
 from fleet.membership import ACTING_SHARE
 from shards.keyrange import PartitionKey
-from shards.settings import GateSettings, QueueSettings, ScopeSettings, ShardSettings
+from shards.settings import ClientSettings, GateSettings, QueueSettings, ScopeSettings, ShardSettings
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -165,6 +165,21 @@ class CanaryConfig(_Section, frozen=True):
     """Part of the shards on which they act. Only 1 is supported so far."""
 
 
+class ClientConfig(_Section, frozen=True):
+    """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted."""
+
+    requests_per_second: float | None = None
+    """Requests of one worker per second, above 0; a page of a list and the opening of a watch count as one. Default: no
+    limit, since API servers share themselves out by priority and fairness, and a limit here delays what nobody else
+    waits for. Set one for a server that cannot."""
+    burst: int | None = None
+    """Requests that a worker may send at once after a quiet time, at least 1. Default requestsPerSecond x 2. Only
+    together with requestsPerSecond."""
+    fleet_requests_per_second: float | None = None
+    """Requests of the whole fleet per second, above 0, shared in equal parts by the workers that own shards or are to
+    get some; a part allows one second's worth at once. Default: no limit. With requestsPerSecond, both hold."""
+
+
 class AgentConfig(_Section, frozen=True):
     """`agent`: the pod's HTTP endpoint for metrics and health."""
 
@@ -203,6 +218,7 @@ class FleetConfig(_Section, frozen=True):
     scope: ScopeConfig = ScopeConfig()
     feature_gates: FeatureGates = FeatureGates()
     canary: CanaryConfig = CanaryConfig()
+    client: ClientConfig = ClientConfig()
     agent: AgentConfig = AgentConfig()
     log: LogConfig = LogConfig()
 
@@ -240,5 +256,10 @@ class FleetConfig(_Section, frozen=True):
                 namespaces=scope.namespaces,
                 label_selector=scope.label_selector,
                 field_selector=scope.field_selector,
+            ),
+            client=ClientSettings(
+                requests_per_second=self.client.requests_per_second,
+                burst=self.client.burst,
+                fleet_requests_per_second=self.client.fleet_requests_per_second,
             ),
         )

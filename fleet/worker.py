@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet.budget_share import working_members
 from fleet.confirmation import keep_confirmed
 from fleet.coordination import Coordination, CoordinationView, Incarnation, MemberRecord
 from fleet.handover import Phase, Seen
@@ -71,13 +72,16 @@ class Worker:
         rng: random.Random | None = None,
         die: Callable[[int], Any] = os._exit,
         telemetry: Telemetry | None = None,
+        share: Callable[[int], None] | None = None,
     ) -> None:
+        """share: told over how many workers the fleet's budget of requests is shared."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
+        self._share = share
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -244,6 +248,8 @@ class Worker:
         for each in stored.map.ranges if stored is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)
+        if self._share is not None and stored is not None:
+            self._share(working_members(stored.map, self.view.shards.values(), self.settings.name))
         now = self.clock()
         leaving_for = None if self._leaving_since is None else now - self._leaving_since
         forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))

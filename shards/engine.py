@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from shards.controller import Controller
+from shards.engine_meters import EngineMeters
 from shards.errors import NotOwner, Undrained
 from shards.fence import Fence
 from shards.journal import Note
@@ -73,8 +74,11 @@ class Engine:
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
+        most = runtime.settings.queue.max_concurrent_reconciles
+        self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
+        self.failing = self._reconciler.failing
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
@@ -93,6 +97,7 @@ class Engine:
         guards = runtime.guards_of(name)
         self.fence = Fence(
             transport=runtime.transport,
+            limiter=runtime.limiter,
             tenure=tenure,
             clock=runtime.clock,
             metrics=runtime.metrics,
@@ -100,7 +105,7 @@ class Engine:
             product=runtime.product,
             stores=self.stores,
             sources=self.sources,
-            live=LiveReader(runtime.transport, guards, runtime.clock, runtime.metrics, name, runtime.journal),
+            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
             kinds=runtime.kinds,
         )
         self._tasks = [asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")]
@@ -224,6 +229,7 @@ class Engine:
             if not self._held_back(fence, key, now):
                 if self._runtime.journal.on:
                     self._note_start(key, now)
+                self._meters.started(now - self.queue.waited_since)
                 overlay = self.parked.take(key)
                 name = f"reconcile {self.controller.name} {key}"
                 task = asyncio.create_task(self._reconcile(fence, key, overlay), name=name)
@@ -245,14 +251,12 @@ class Engine:
         self._cleaned_at = now
         fence.writes.sweep(self.stores)
         self.queue.sweep(now)
-        labels = (self.controller.name, str(self.shard))
-        self._runtime.metrics.queue_depth.labels(*labels).set(self.queue.depth(now))
-        self._runtime.metrics.parked.labels(*labels).set(len(self.parked))
+        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
     async def _reconcile(self, fence: Fence, key: Key, overlay: dict[Place, Live] | None) -> None:
-        clock, metrics, name = self._runtime.clock, self._runtime.metrics, self.controller.name
+        clock = self._runtime.clock
         started = clock()
         if self.first_reconcile_at is None:
             self.first_reconcile_at = started
@@ -262,26 +266,16 @@ class Engine:
         finally:
             now = clock()
             self.meter.record(now - started, now)
-            metrics.reconciles.labels(name, ended).inc()
-            metrics.reconcile_seconds.labels(name).observe(now - started)
+            self._meters.reconciled(ended, now - started)
             if self._runtime.journal.on:
                 self._note_end(key, now, ended, now - started)
 
     def _note_start(self, key: Key, now: float) -> None:
         views = {str(resource): store.resource_version for resource, store in self.stores.items()}
-        self._runtime.journal.write(
-            Note(
-                "started",
-                now,
-                controller=self.controller.name,
-                range=str(self.shard),
-                resource=str(self.controller.primary),
-                key=str(key),
-                uid=key.uid,
-                views=views,
-                seconds=now - self.queue.waited_since,
-            )
-        )
+        note = Note("started", now, controller=self.controller.name, range=str(self.shard), key=str(key), uid=key.uid)
+        note.resource, note.views = str(self.controller.primary), views
+        note.seconds = now - self.queue.waited_since
+        self._runtime.journal.write(note)
 
     def _note_end(self, key: Key, now: float, outcome: str, seconds: float) -> None:
         name, covered = self.controller.name, str(self.shard)
@@ -292,6 +286,7 @@ class Engine:
     def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
         """Every way out of a reconcile, also that of a task that was cancelled before its first step."""
         del self.running[key]
+        self._meters.ended()
         now = self._runtime.clock()
         if not self._closed and (task.cancelled() or task.exception() is not None):
             # It decided nothing about its key, which must not be lost.

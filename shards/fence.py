@@ -17,6 +17,7 @@ from shards.live import LiveReader
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, newest
 from shards.own_writes import OwnWrites
+from shards.request_limiter import RequestLimiter
 from shards.source import FilterMode, Source
 from shards.tenure import Tenure
 from shards.useragent import UserAgent
@@ -31,6 +32,7 @@ CREATED_LIMIT = 4096
 class Fence:
     """The state behind every fenced client of one controller in one shard.
 
+    transport: not limited; whoever sends has waited for the limiter.
     sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
     that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
     on_the_wire: tasks with a write that was sent and not answered yet. created: children that were created of late, and
@@ -38,6 +40,7 @@ class Fence:
     """
 
     transport: Transport
+    limiter: RequestLimiter
     tenure: Tenure
     clock: Clock
     metrics: ShardMetrics
@@ -127,6 +130,7 @@ class Fence:
         kind = self.kinds.get(resource)
         if kind is None:
             path = resource.path().removesuffix(f"/{resource.plural}")
+            await self.limiter.take("GET")
             found = msgspec.json.decode(await self.transport.request("GET", path))
             kind = next((each["kind"] for each in found["resources"] if each["name"] == resource.plural), "")
             if not kind:

@@ -58,6 +58,9 @@ class FencedRequests:
         Unreachable.
         """
         fence, view = self.fence, self.view
+        self.deadline()
+        # Before the barrier: what is cancelled while it waits was not sent, and leaves nothing in doubt.
+        await fence.limiter.take(method)
         deadline = self.deadline()
         uid, version = snapshot or ("", "")
         if uid not in ("", view.key.uid) and (resource, name) == (view.primary, view.name):

@@ -23,6 +23,7 @@ from shards.client import JSON, Query, Transport, error_from
 from shards.clock import Clock
 from shards.credentials import Access, Credentials, Load
 from shards.errors import NotOwner, ShardError, Unauthorized, Unreachable, Untrusted
+from shards.request_meters import NO_METERS, RequestMeters
 
 CONNECT_SECONDS = 10.0
 """For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
@@ -83,7 +84,8 @@ class KubeTransport(Transport):
     host: its URL. namespace: the kubeconfig context's, or the pod's; "default" where none is named.
     """
 
-    def __init__(self, access: Access, load: Load, clock: Clock) -> None:
+    def __init__(self, access: Access, load: Load, clock: Clock, meters: RequestMeters = NO_METERS) -> None:
+        self.meters = meters
         self.host = access.host
         self.namespace = access.namespace
         self._clock = clock
@@ -182,7 +184,7 @@ class KubeTransport(Transport):
     ) -> bytes:
         token = current_attempt.set(attempt)
         response: aiohttp.ClientResponse | None = None
-        complete = False
+        complete, began = False, self.meters.now()
         try:
             response = await self._requests.request(
                 method, url, data=body, headers=headers, timeout=_timeout(total=seconds), **self._options
@@ -190,12 +192,16 @@ class KubeTransport(Transport):
             answer = await response.read()
             complete = True
         except (aiohttp.ClientError, OSError, TimeoutError, NotRepeated) as error:
-            raise self._translated(error, attempt) from error
+            told = self._translated(error, attempt)
+            if not isinstance(told, NotOwner):
+                self.meters.exchanged(method, 0, began, len(body or b""))
+            raise told from error
         finally:
             current_attempt.reset(token)
             # An answer that is whole has given its connection back, and another request may have it by now.
             if not complete and (response is None or response.connection is not None):
                 attempt.reset()
+        self.meters.exchanged(method, response.status, began, len(body or b""), len(answer))
         if response.status >= 300:
             raise error_from(response.status, answer, response.headers.get("Retry-After"))
         return answer
@@ -204,9 +210,10 @@ class KubeTransport(Transport):
         self, attempt: Attempt, url: URL, headers: dict[str, str], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         token = current_attempt.set(attempt)
-        opened = False
+        opened, status = False, 0
         try:
             response = await self._watches.request("GET", url, headers=headers, timeout=timeout, **self._options)
+            status = response.status
             if response.status >= 300:
                 answer = await response.read()
                 raise error_from(response.status, answer, response.headers.get("Retry-After"))
@@ -216,6 +223,7 @@ class KubeTransport(Transport):
             raise self._translated(error, attempt) from error
         finally:
             current_attempt.reset(token)
+            self.meters.opened(status)
             if not opened:
                 attempt.reset()
 

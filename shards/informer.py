@@ -71,7 +71,7 @@ class Informer:
         self._handler = handler
         self._on_progress = on_progress
         self._clock = clock
-        self._meters = InformerMeters(metrics, str(source.resource))
+        self._meters = InformerMeters(metrics, str(source.resource), clock)
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng)
@@ -153,6 +153,7 @@ class Informer:
             self._failed(Unreachable(f"{type(error).__name__}: {error}"))
         finally:
             self._interruptible = False
+            self._meters.watch_ended()
 
     def _failed(self, error: ShardError) -> None:
         trouble = str(error) or type(error).__name__
@@ -188,6 +189,7 @@ class Informer:
             self._asked = []
             self.notes.list_began(instead=self._gathered is not None)
             self._gathered = self._writer.begin()
+            self._meters.list_began()
             self._list_began_at = self._clock()
         page = decode_page(await self._get(request.query))
         for raw in page.items:
@@ -208,7 +210,7 @@ class Informer:
         if self.store.regressions != regressions:
             log.warning("%s: the new list is older than the view was", self.source.resource)
         self.trouble = ""
-        self._meters.listed()
+        self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
         for change in changes:
             self._hand_over(change)

@@ -20,6 +20,7 @@ from shards.errors import (
     TerminalError,
     asked_seconds,
 )
+from shards.failing_keys import FailingKeys
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -72,6 +73,7 @@ class Reconciler:
         self._stores = stores
         self._queue = queue
         self._closing = closing
+        self.failing = FailingKeys()
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
         self._waits: dict[Key, int] = {}
@@ -120,6 +122,7 @@ class Reconciler:
         except TimeoutError as error:
             if self._controller.plain or timeout.expired():
                 context.log.warning("took longer than %g s and was cancelled", seconds)
+                self.failing.failed(key, TimeoutError(), self._runtime.clock())
                 self._retry_later(key)
                 return "timeout"
             return self._failed(fence, key, context, error)
@@ -161,6 +164,7 @@ class Reconciler:
 
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
         self._forget(key)
+        self.failing.succeeded(key)
         if not context.client.sent_back or self._is_gone(key):
             fence.redecided.pop(key, None)
         if result is not None and result.requeue:
@@ -181,6 +185,11 @@ class Reconciler:
         if isinstance(error, TerminalError):
             self._forget(key)
             self._queue.forget(key)
+            if self._is_gone(key):
+                self.failing.succeeded(key)
+                fence.redecided.pop(key, None)
+            else:
+                self.failing.failed(key, error, now, terminal=True)
             context.log.error("cannot succeed until the object changes: %s", error)
             return "terminal"
         if isinstance(error, NotOwner):
@@ -200,6 +209,7 @@ class Reconciler:
                 gated = not fence.writes.shown(key, self._stores)
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
+        self.failing.failed(key, error, now)
         delay = self._retry_later(key, asked)
         expected = isinstance(error, ShardError)
         context.log.warning("failed, next try in %.3g s: %r", delay, error, exc_info=None if expected else error)
@@ -219,7 +229,7 @@ class Reconciler:
         now, queue = self._runtime.clock(), self._runtime.settings.queue
         failures = self._queue.failures(key)
         delay = self._queue.add_rate_limited(key, now, at_least_seconds=asked)
-        self._runtime.metrics.retries.labels(self._controller.name).inc()
+        self._runtime.metrics.retries.labels(self._controller.name, self._controller.name).inc()
         if self._runtime.journal.on and not self._closing():
             name, covered = self._controller.name, str(self._shard)
             note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)

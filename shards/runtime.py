@@ -13,6 +13,8 @@ from shards.journal import NO_JOURNAL, Journal
 from shards.live import Guards
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
+from shards.request_limiter import LimitedTransport, RequestLimiter
+from shards.request_meters import NO_METERS, RequestMeters
 from shards.settings import ShardSettings
 from shards.slots import Slots
 
@@ -24,6 +26,8 @@ class WorkerRuntime:
     server_side_sharding: whether the server proved that it filters by shardSelector; None: not known, filter locally.
     guards: live-read budget and breaker, per controller. retries: what bounds the retries of its keys.
     kinds: `kind` per resource, as discovered. journal: what this worker did and saw, for a judge.
+    limiter: what every request of shards waits for. limited: the transport behind it; `transport` itself is only for
+    who has waited already.
     """
 
     transport: Transport
@@ -38,7 +42,14 @@ class WorkerRuntime:
     retries: dict[str, TokenBucket] = field(default_factory=dict)
     kinds: dict[Resource, str] = field(default_factory=dict)
     journal: Journal = NO_JOURNAL
+    meters: RequestMeters = NO_METERS
+    limiter: RequestLimiter = field(init=False)
+    limited: Transport = field(init=False)
     _threads: ThreadPoolExecutor | None = None
+
+    def __post_init__(self) -> None:
+        self.limiter = RequestLimiter(self.settings.client, self.clock, self.meters)
+        self.limited = LimitedTransport(self.transport, self.limiter)
 
     def guards_of(self, controller: str) -> Guards:
         guards = self.guards.get(controller)

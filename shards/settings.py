@@ -48,6 +48,22 @@ class ScopeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSettings:
+    requests_per_second: float | None = None
+    """Of one worker. None: no limit; API servers protect themselves by priority and fairness."""
+    burst: int | None = None
+    """Requests at once after a quiet time; None: what two seconds give."""
+    fleet_requests_per_second: float | None = None
+    """Of the whole fleet, shared in equal parts by the workers that own or are to own something. None: no limit."""
+
+    @property
+    def burst_requests(self) -> float:
+        if self.burst is not None:
+            return float(self.burst)
+        return max(1.0, 2.0 * (self.requests_per_second or 0.0))
+
+
+@dataclass(frozen=True, slots=True)
 class ShardSettings:
     partition_by: PartitionKey = PartitionKey.UID
     server_side_sharding: str = "auto"
@@ -55,3 +71,4 @@ class ShardSettings:
     queue: QueueSettings = field(default_factory=QueueSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     scope: ScopeSettings = field(default_factory=ScopeSettings)
+    client: ClientSettings = field(default_factory=ClientSettings)

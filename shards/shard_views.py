@@ -91,7 +91,7 @@ def _make_view(
         view.progressed()
 
     informer = Informer(
-        runtime.transport,
+        runtime.limited,
         source,
         handler=lambda change: view.changed(change),
         on_progress=moved,

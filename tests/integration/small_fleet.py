@@ -85,6 +85,8 @@ class SmallFleet:
         )
     )
     members: dict[str, Worker] = field(default_factory=dict)
+    runtimes: dict[str, WorkerRuntime] = field(default_factory=dict)
+    """By member name, of the last incarnation."""
     deaths: list[int] = field(default_factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _stops: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -163,7 +165,9 @@ class SmallFleet:
             clock=loop_seconds,
             rng=random.Random(name),
             die=self.deaths.append,
+            share=runtime.limiter.share,
         )
+        self.runtimes[name] = runtime
         self.members[name] = worker
         stop = self._stops[name] = asyncio.Event()
         self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal), name=name)

@@ -33,7 +33,7 @@ def controller(body: Any, name: str = "sites", **options: Any) -> Controller:
 
 
 def result_count(world: World, result: str, name: str = "sites") -> float:
-    return world.metric("shardfleet_reconcile_total", controller=name, result=result)
+    return world.metric("controller_runtime_reconcile_total", controller=name, result=result)
 
 
 async def change(world: World, name: str = "a", text: str = "new") -> None:
@@ -260,7 +260,7 @@ class TestTimeouts:
         await asyncio.sleep(3)
         assert [round(after - before, 1) for before, after in pairwise(times)] == [2.0]
         assert result_count(world, "timeout") == 1
-        assert world.metric("shardfleet_workqueue_retries_total", controller="sites") == 1
+        assert world.metric("workqueue_retries_total", name="sites", controller="sites") == 1
 
     async def test_what_times_out_again_and_again_backs_off(self, world: World) -> None:
         times: list[float] = []

@@ -39,7 +39,7 @@ def controller(body: Body) -> Controller:
 
 
 def result_count(world: World, result: str) -> float:
-    return world.metric("shardfleet_reconcile_total", controller="sites", result=result)
+    return world.metric("controller_runtime_reconcile_total", controller="sites", result=result)
 
 
 class TestRetries:
@@ -103,7 +103,7 @@ class TestRetries:
         assert 0.2 <= gaps[0] <= 0.25
         assert gaps == sorted(gaps)
         assert result_count(world, "not_ready") == len(times)
-        assert world.metric("shardfleet_workqueue_retries_total", controller="sites") == 0
+        assert world.metric("workqueue_retries_total", name="sites", controller="sites") == 0
 
     async def test_a_server_that_is_overloaded_is_left_alone_as_long_as_it_asks(self, world: World) -> None:
         times = []

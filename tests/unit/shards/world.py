@@ -176,7 +176,7 @@ class World:
     def website(self, name: str = "a", **spec: Any) -> Object:
         return self.server.seed(WEBSITES, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         return self.registry.get_sample_value(name, labels) or 0.0
 
     async def exists(self, resource: Resource, name: str) -> bool:
