@@ -66,8 +66,7 @@ class LiveReads:
         The next reconcile of the key waits until its view shows as much.
         """
         resource, name = resource_of(resource), _named(self._view, name)
-        agent = self._fence.user_agent(self._view, resource, "live")
-        found = await self._fence.live.get(resource, name, purpose="author", user_agent=agent)
+        found = await self._fence.read_live(self._view, resource, name, "author")
         if found is not None:
             self._fence.given(self._view, resource, name, found)
         elif (held := self._view.snapshot(resource, name)) is not None:

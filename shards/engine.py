@@ -107,6 +107,7 @@ class Engine:
             sources=self.sources,
             live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
             kinds=runtime.kinds,
+            pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
         )
         self._tasks = [asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")]
         own = self.controller.resync_seconds

@@ -90,6 +90,7 @@ class FencedRequests:
             raise
         except ApiError as error:
             result = _outcome(error, snapshot)
+            fence.refused(view.key, error)
             raise
         except Unreachable as error:
             result = "in_doubt" if error.maybe_applied else "not_sent"
@@ -146,8 +147,7 @@ class FencedRequests:
         then waits for the view to show that. Raises NotReadyYet, ApiError, Unreachable.
         """
         fence, view = self.fence, self.view
-        agent = fence.user_agent(view, resource, purpose)
-        found = await fence.live.get(resource, name, purpose=purpose, user_agent=agent)
+        found = await fence.read_live(view, resource, name, purpose)
         if found is not None:
             fence.given(view, resource, name, found)
         elif decided is not None:

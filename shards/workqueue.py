@@ -122,9 +122,8 @@ class WorkQueue(Generic[K]):
         if self._retries is not None:
             turn = self._retries.reserve(now, longest)
             delay = max(delay, longest * (1.0 - _JITTER * self._rng.random()) if turn is None else turn)
-        if at_least_seconds > 0.0:
-            self.pause(key, at_least_seconds, now)
-            delay = max(delay, min(at_least_seconds, LONGEST_PAUSE_SECONDS))
+        self.pause(key, at_least_seconds, now)
+        delay = max(delay, self._paused.get(key, now) - now)
         self.add_after(key, delay, now)
         return delay
 

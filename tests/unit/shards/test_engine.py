@@ -102,6 +102,30 @@ class TestAServerThatAsksForAPause:
         await asyncio.sleep(60)
         assert [round(after - before, 1) for before, after in pairwise(times)] == [7.0, 7.0, 7.0]
 
+    @pytest.mark.parametrize("request_", ["write", "live"])
+    async def test_gets_it_when_the_author_keeps_the_refusal_to_himself(self, world: World, request_: str) -> None:
+        times: list[float] = []
+
+        async def body(ctx: Context, request: Request) -> None:
+            times.append(world.clock())
+            try:
+                if request_ == "write":
+                    await ctx.client.patch_status({"phase": "ready"})
+                else:
+                    await ctx.live.get(WEBSITES, "a")
+            except ApiError:
+                return
+
+        world.website("a")
+        match = Match(verbs=("patch",)) if request_ == "write" else Match(verbs=("get",))
+        world.server.faults.inject(Refuse(match=match, times=1, status=429, retry_after_seconds=9))
+        await world.running(controller(body))
+        for step in range(15):
+            await asyncio.sleep(0.5)
+            await change(world, text=str(step))
+        await asyncio.sleep(10)
+        assert times[1] - times[0] == pytest.approx(9.0, abs=0.01)
+
     async def test_is_not_asked_by_the_gate_either(self, world: World) -> None:
         """A 503 leaves a write in doubt, which a live read settles: after the pause."""
 

@@ -140,7 +140,8 @@ class QueueMachine(RuleBasedStateMachine):
         known = self.model.keys[key]
         delay = self.queue.add_rate_limited(key, self.now, at_least_seconds=asked)
         own = min(0.005 * 2.0**known.failures, 20)
-        assert max(0.8 * own, asked) <= delay <= max(own, asked)
+        least = max(asked, known.paused - self.now)
+        assert max(0.8 * own, least) <= delay <= max(own, least)
         if not self.model.closed:
             known.failures += 1
         if asked:
