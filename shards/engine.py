@@ -126,6 +126,11 @@ class Engine:
             if index % QUEUE_SLICE == 0:
                 await asyncio.sleep(0)
 
+    def measure(self) -> None:
+        """Sets the gauges. While all slots are taken nobody else does."""
+        now = self._runtime.clock()
+        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
+
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
         if self.parked.moved(resource):
@@ -250,7 +255,7 @@ class Engine:
         self._cleaned_at = now
         fence.writes.sweep(self.stores)
         self.queue.sweep(now)
-        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
+        self.measure()
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
