@@ -22,7 +22,7 @@ from shards.load import LoadMeter
 from shards.objects import Key, Resource
 from shards.parked_keys import ParkedKeys
 from shards.parking import TICK_SECONDS
-from shards.reconcile import Reconciler
+from shards.reconcile import LOST_SECONDS, Reconciler
 from shards.runtime import WorkerRuntime
 from shards.source import Source
 from shards.tenure import Tenure
@@ -83,6 +83,7 @@ class Engine:
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
         self._cleaned_at = runtime.clock()
+        runtime.slots.join(controller.name)
 
     # -- from outside ------------------------------------------------------------------------------------------------
 
@@ -200,8 +201,8 @@ class Engine:
         finally:
             if not started:
                 slots.release(name)
-        if not started:
-            await asyncio.sleep(0)
+        # The other shards' turn: else the first of them to wake would take every slot that has become free.
+        await asyncio.sleep(0)
 
     async def _resync(self, period_seconds: float) -> None:
         """Shards and controllers that started together do not stay together."""
@@ -247,8 +248,8 @@ class Engine:
             return self.parked.held_back(fence, key, now, self._wake.set)
         except Exception:  # whatever is wrong with the records of one key, the others must go on
             log.exception("the gate of %s %s", self.controller.name, key)
-            self.queue.done(key, now)
             self.queue.add_rate_limited(key, now)
+            self.queue.done(key, now)
             return True
 
     def _housekeeping(self, fence: Fence, now: float) -> None:
@@ -291,6 +292,10 @@ class Engine:
         """Every way out of a reconcile, also that of a task that was cancelled before its first step."""
         del self.running[key]
         self._meters.ended()
-        self.queue.done(key, self._runtime.clock())
+        now = self._runtime.clock()
+        if not self._closed and (task.cancelled() or task.exception() is not None):
+            # It decided nothing about its key, which must not be lost.
+            self.queue.add_after(key, LOST_SECONDS, now)
+        self.queue.done(key, now)
         self._runtime.slots.release(self.controller.name)
         self._wake.set()

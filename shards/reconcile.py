@@ -24,7 +24,7 @@ from shards.failing_keys import FailingKeys
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.objects import Key, ObjectName
+from shards.objects import Key
 from shards.runtime import WorkerRuntime
 from shards.view import Live, Place, View, Views
 from shards.workqueue import WorkQueue
@@ -185,7 +185,11 @@ class Reconciler:
         if isinstance(error, TerminalError):
             self._forget(key)
             self._queue.forget(key)
-            self.failing.failed(key, error, now, terminal=True)
+            if self._is_gone(key):
+                self.failing.succeeded(key)
+                fence.redecided.pop(key, None)
+            else:
+                self.failing.failed(key, error, now, terminal=True)
             context.log.error("cannot succeed until the object changes: %s", error)
             return "terminal"
         if isinstance(error, NotOwner):
@@ -217,9 +221,8 @@ class Reconciler:
         self._waits.pop(key, None)
 
     def _is_gone(self, key: Key) -> bool:
-        """Whether the view shows no such object, or a successor."""
-        primary = self._stores[self._controller.primary].meta(ObjectName(key.namespace, key.name))
-        return primary is None or primary.uid != key.uid
+        """Whether the view does not show the object; a successor under its name is another one."""
+        return self._stores[self._controller.primary].name_of(key.uid) is None
 
     def _retry_later(self, key: Key, asked: float = 0.0) -> float:
         """Counts against the key, and queues it with its delay. Returns that. asked: seconds, by a server."""

@@ -20,7 +20,7 @@ class Slots:
         """most: at least 1."""
         self.most = most
         self._held: dict[str, int] = {}
-        """By controller. One that has ever asked stays in it."""
+        """By controller; of all that have joined."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """In order of arrival; those of them that were cancelled are skipped. No empty ones."""
 
@@ -32,9 +32,13 @@ class Slots:
         """Slots that one controller may hold."""
         return max(1, self.most - max(len(self._held) - 1, 0))
 
+    def join(self, controller: str) -> None:
+        """From now on the others leave it a slot. Joining again changes nothing."""
+        self._held.setdefault(controller, 0)
+
     async def acquire(self, controller: str) -> None:
         """Waits for a slot. Whoever gets one must `release` it."""
-        self._held.setdefault(controller, 0)
+        self.join(controller)
         if self._may(controller):
             self._held[controller] += 1
             return

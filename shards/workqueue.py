@@ -98,6 +98,7 @@ class WorkQueue(Generic[K]):
         low_priority: None: as the run of the key that is under way, so that what a first list caused stays behind
         changes.
         """
+        self._ripen(now)
         low = key in self._low_runs if low_priority is None else low_priority
         ready_at = max(now + seconds, self._paused.get(key, now))
         if ready_at <= now:

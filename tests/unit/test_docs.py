@@ -137,3 +137,11 @@ def test_the_readme_shows_the_example_as_it_is() -> None:
     code = example[example.index("from shards import") :]
 
     assert f"```python\n{code}```" in (ROOT / "README.md").read_text()
+
+
+def test_the_tests_that_documents_name_exist() -> None:
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    defined = {name for path in tests for name in re.findall(r"def (test_\w+)\(", path.read_text())}
+    named = {name for document in DOCUMENTS for name in re.findall(r"`(test_\w+)`", prose_of(document))}
+    assert "test_success_resets_it" in named
+    assert named - defined - {path.stem for path in tests} == set()
