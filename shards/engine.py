@@ -122,8 +122,8 @@ class Engine:
 
     async def add_all(self) -> None:
         """Every primary is to be reconciled once, behind whatever changes meanwhile."""
-        for index, meta in enumerate(list(self.stores[self.controller.primary].metas()), start=1):
-            self.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
+        for index, key in enumerate(self.stores[self.controller.primary].each_key(), start=1):
+            self.add(key, low_priority=True)
             if index % QUEUE_SLICE == 0:
                 await asyncio.sleep(0)
 
