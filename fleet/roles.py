@@ -196,6 +196,9 @@ def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
     """Gauges are set, and the watchdog's counts taken over, when they are asked for."""
     metrics.blocked(*watchdog.take_blocks())
     metrics.dropped(dropped_lines())
+    for runner in worker.runners.values():
+        if runner.shard is not None:
+            runner.shard.measure()
     metrics.member_epoch.set(worker.member.epoch)
     metrics.shards_owned.set(sum(1 for runner in worker.runners.values() if runner.holding))
     if worker.has_view and worker.view.map is not None:

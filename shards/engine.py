@@ -123,10 +123,15 @@ class Engine:
 
     async def add_all(self) -> None:
         """Every primary is to be reconciled once, behind whatever changes meanwhile."""
-        for index, meta in enumerate(list(self.stores[self.controller.primary].metas()), start=1):
-            self.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
+        for index, key in enumerate(self.stores[self.controller.primary].each_key(), start=1):
+            self.add(key, low_priority=True)
             if index % QUEUE_SLICE == 0:
                 await asyncio.sleep(0)
+
+    def measure(self) -> None:
+        """Sets the gauges. While all slots are taken nobody else does."""
+        now = self._runtime.clock()
+        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -252,7 +257,7 @@ class Engine:
         self._cleaned_at = now
         fence.writes.sweep(self.stores)
         self.queue.sweep(now)
-        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
+        self.measure()
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 

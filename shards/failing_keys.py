@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePath
 
 from shards.errors import ApiError, ShardError
@@ -33,16 +34,29 @@ class Failure:
     error: str = ""
     terminal: bool = False
 
-    @property
-    def lasting(self) -> bool:
-        return self.terminal or self.count >= PATIENCE
+
+@dataclass(frozen=True, slots=True)
+class FailingKey:
+    """One key that keeps failing, as it is told to others. key: namespace/name. The rest as of Failure."""
+
+    controller: str
+    key: str
+    uid: str
+    since: float
+    count: int
+    error: str
+    terminal: bool
 
 
 class FailingKeys:
-    """Failures in a row, by key. Memory: one small record for each key that failed and has not succeeded since."""
+    """Failures in a row, by key. Memory: one small record for each key that failed and has not succeeded since.
+
+    Invariant: `_lasting` holds those of `_failures` that keep failing, in the order in which they began to.
+    """
 
     def __init__(self) -> None:
         self._failures: dict[Key, Failure] = {}
+        self._lasting: dict[Key, Failure] = {}
         self._texts = 0
 
     def failed(self, key: Key, error: BaseException, now: float, *, terminal: bool = False) -> None:
@@ -55,20 +69,22 @@ class FailingKeys:
         if failure.error or self._texts < TEXTS_LIMIT:
             self._texts += not failure.error
             failure.error = told(error)
+        if terminal or failure.count >= PATIENCE:
+            self._lasting.setdefault(key, failure)
 
     def succeeded(self, key: Key) -> None:
         """The key succeeded, or is gone."""
         if self._failures and (failure := self._failures.pop(key, None)) is not None:
             self._texts -= bool(failure.error)
+            self._lasting.pop(key, None)
 
-    def lasting(self) -> list[tuple[Key, Failure]]:
-        """Those that keep failing, the longest first."""
-        found = [(key, failure) for key, failure in self._failures.items() if failure.lasting]
-        return sorted(found, key=lambda each: each[1].since)
+    def lasting(self, most: int) -> list[tuple[Key, Failure]]:
+        """Those that keep failing, at most so many, the longest first."""
+        return list(islice(self._lasting.items(), most))
 
     def count(self) -> int:
         """How many keep failing."""
-        return sum(failure.lasting for failure in self._failures.values())
+        return len(self._lasting)
 
 
 def told(error: BaseException) -> str:

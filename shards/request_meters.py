@@ -11,6 +11,19 @@ NO_ANSWER = "<error>"
 """client-go's code of a request without an answer."""
 
 
+class _Series:
+    """What one kind of request with one outcome is counted in."""
+
+    __slots__ = ("count", "received_bytes", "seconds", "sent_bytes")
+
+    def __init__(self, metrics: RequestMetrics, method: str, status: int, host: str) -> None:
+        code = str(status) if status else NO_ANSWER
+        self.count = metrics.requests.labels(code, method, host).inc
+        self.seconds = metrics.seconds.labels(method, host, code)
+        self.sent_bytes = metrics.sent_bytes.labels(method, host)
+        self.received_bytes = metrics.received_bytes.labels(method, host)
+
+
 class RequestMeters:
     """Request metrics with their labels looked up once; without effect where there are none.
 
@@ -22,17 +35,20 @@ class RequestMeters:
         self.now = now
         self._metrics = metrics
         self._host = urlsplit(host).netloc or host
+        self._series: dict[tuple[str, int], _Series] = {}
 
     def exchanged(self, method: str, status: int, began: float, sent_bytes: int, received_bytes: int = 0) -> None:
         """A request has ended. status: 0 without an answer. began: as `now` said."""
         if self._metrics is None:
             return
-        code = str(status) if status else NO_ANSWER
-        self._metrics.requests.labels(code, method, self._host).inc()
-        self._metrics.seconds.labels(method, self._host, code).observe(self.now() - began)
-        self._metrics.sent_bytes.labels(method, self._host).observe(sent_bytes)
+        series = self._series.get((method, status))
+        if series is None:
+            series = self._series[method, status] = _Series(self._metrics, method, status, self._host)
+        series.count()
+        series.seconds.observe(self.now() - began)
+        series.sent_bytes.observe(sent_bytes)
         if status:
-            self._metrics.received_bytes.labels(method, self._host).observe(received_bytes)
+            series.received_bytes.observe(received_bytes)
 
     def opened(self, status: int) -> None:
         """A watch was answered, by its head. status: 0 without an answer."""

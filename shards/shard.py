@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from shards.controller import Controller
 from shards.engine import Engine
 from shards.errors import ConfigError, NotOwner, Undrained
+from shards.failing_keys import FailingKey
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -176,7 +177,7 @@ class Shard:
         return found
 
     def load(self) -> dict[str, float]:
-        """objects, queue_depth, parked: now. reconciles_per_second, reconcile_seconds_per_second: over a minute."""
+        """Figures of now (objects, queue_depth, parked, failing) and, per second, of the last minute."""
         now = self._runtime.clock()
         primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
         rates = [engine.meter.rates(now) for engine in self._engines]
@@ -184,9 +185,23 @@ class Shard:
             "objects": float(sum(primaries.values())),
             "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
             "parked": float(sum(len(engine.parked) for engine in self._engines)),
+            "failing": float(sum(engine.failing.count() for engine in self._engines)),
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
+
+    def failing(self, most: int) -> list[FailingKey]:
+        """Keys that keep failing: of each controller at most so many, the longest first."""
+        return [
+            FailingKey(engine.controller.name, str(key), key.uid, each.since, each.count, each.error, each.terminal)
+            for engine in self._engines
+            for key, each in engine.failing.lasting(most)
+        ]
+
+    def measure(self) -> None:
+        """Sets the gauges, for a look that comes now."""
+        for engine in self._engines:
+            engine.measure()
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is

@@ -93,7 +93,7 @@ def most_within(times: list[float], seconds: float) -> int:
 
 
 async def test_a_limit_that_starves_the_shards_costs_no_worker_its_lease() -> None:
-    """Two requests a minute for each worker, and more wait all the time: no epoch is lost, every range has its owner."""
+    """Two requests a minute a worker, and others wait all the time: no epoch is lost, every range has its owner."""
     fleet = SmallFleet(restless, shards=8, settings=STARVED, breaks=UNSETTLED)
     async with running(fleet, "a", "b") as fleet:
         await add_websites(fleet, 40)

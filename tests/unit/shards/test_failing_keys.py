@@ -21,11 +21,11 @@ def failed(keys: FailingKeys, key: Key, times: int, since: float = 0.0) -> None:
 def test_a_key_keeps_failing_from_the_fifth_time_on() -> None:
     keys = FailingKeys()
     failed(keys, A, PATIENCE - 1)
-    assert (keys.count(), keys.lasting()) == (0, [])
+    assert (keys.count(), keys.lasting(9)) == (0, [])
 
     keys.failed(A, Unreachable("no answer"), 9.0)
 
-    [(key, failure)] = keys.lasting()
+    [(key, failure)] = keys.lasting(9)
     assert (key, failure.since, failure.count, failure.error) == (A, 0.0, 5, "Unreachable: no answer")
     assert keys.count() == 1
 
@@ -33,7 +33,7 @@ def test_a_key_keeps_failing_from_the_fifth_time_on() -> None:
 def test_one_that_failed_for_good_is_told_at_once() -> None:
     keys = FailingKeys()
     keys.failed(A, TerminalError("spec.size is missing"), 3.0, terminal=True)
-    [(_, failure)] = keys.lasting()
+    [(_, failure)] = keys.lasting(9)
     assert failure.terminal
     assert failure.error == "TerminalError: spec.size is missing"
 
@@ -52,7 +52,15 @@ def test_the_longest_comes_first() -> None:
     keys = FailingKeys()
     failed(keys, B, 5, since=10.0)
     failed(keys, A, 5, since=20.0)
-    assert [key for key, _ in keys.lasting()] == [B, A]
+    assert [key for key, _ in keys.lasting(9)] == [B, A]
+
+
+def test_no_more_are_told_than_asked_for() -> None:
+    keys = FailingKeys()
+    for name in "abc":
+        failed(keys, Key("default", name, name), 5)
+    assert [key.name for key, _ in keys.lasting(2)] == ["a", "b"]
+    assert keys.count() == 3
 
 
 def test_texts_are_kept_for_so_many_keys_and_counts_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,10 +68,10 @@ def test_texts_are_kept_for_so_many_keys_and_counts_for_all(monkeypatch: pytest.
     keys = FailingKeys()
     for name in "abc":
         failed(keys, Key("default", name, name), 5)
-    assert [bool(failure.error) for _, failure in keys.lasting()] == [True, True, False]
+    assert [bool(failure.error) for _, failure in keys.lasting(9)] == [True, True, False]
     keys.succeeded(Key("default", "a", "a"))
     failed(keys, Key("default", "d", "d"), 5)
-    assert [bool(failure.error) for _, failure in keys.lasting()] == [True, False, True]
+    assert [bool(failure.error) for _, failure in keys.lasting(9)] == [True, False, True]
 
 
 def raised(error: Exception) -> Exception:
