@@ -123,7 +123,7 @@ class WorkQueue(Generic[K]):
             turn = self._retries.reserve(now, longest)
             delay = max(delay, longest * (1.0 - _JITTER * self._rng.random()) if turn is None else turn)
         self.pause(key, at_least_seconds, now)
-        delay = max(delay, self._paused.get(key, now) - now)
+        delay = max(delay, min(at_least_seconds, LONGEST_PAUSE_SECONDS), self._paused.get(key, now) - now)
         self.add_after(key, delay, now)
         return delay
 

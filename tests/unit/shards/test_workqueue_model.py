@@ -224,7 +224,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 BUDGET = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, database=None, phases=(Phase.explicit, Phase.generate)
+    max_examples=60, stateful_step_count=40, deadline=None, database=None, phases=(Phase.explicit, Phase.generate)
 )
 
 
