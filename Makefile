@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-store clean
+.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench-transport: setup ## CPU per request against plain aiohttp, likewise
 
 bench-devcluster: setup ## the embedded API server: writes, deliveries, lists, memory, virtual time; likewise
 	$(BIN)/python -m benchmarks.devcluster
+
+bench-queue: setup ## keys a second and core from put to done, in the queue and through an engine; likewise
+	$(BIN)/python -m benchmarks.queue
 
 bench-store: setup ## the store: memory an object, CPU of ingest and reads, longest step; likewise
 	$(BIN)/python -m benchmarks.store

@@ -147,7 +147,7 @@ def _make_feed(
     """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
     namespace = source.namespace
     if can_share(source):
-        make = StreamMaker(runtime.transport, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
+        make = StreamMaker(runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
         return SharedInformer(
             runtime.streams,
             make,
@@ -159,7 +159,7 @@ def _make_feed(
             keeping=place.keeping,
         )
     return Informer(
-        runtime.transport,
+        runtime.limited,
         source,
         handler=changed,
         on_progress=moved,
