@@ -22,7 +22,6 @@ from shards.kube import connect
 from shards.metrics import RequestMetrics, ShardMetrics
 from tests.unit.shards.http_server import kubeconfig
 
-
 websites = Controller("websites", primary="demo.shardfleet.dev/v1/websites")
 
 
