@@ -62,6 +62,15 @@ def memory(pid, field="VmRSS"):
     return total
 
 
+def shared_memory(pid):
+    """Bytes of a process alone, where pages that several processes share count for each in equal parts."""
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
 def apiserver():
     try:
         return int((LAB / "apiserver.pid").read_text())
@@ -140,8 +149,13 @@ def sync(name, spec, args):
         peer.ask(signal.SIGUSR1, "gc")
         time.sleep(0.5)
         synced, first = peer.events["synced"], peer.events["first_reconcile"]
+        # A fleet names its workers: what supervisor and agent cost is not theirs.
+        workers = done.get("workers") or list(family(peer.pid))
         return [
             {
+                "workers": len(workers),
+                "workers_cpu_s": done.get("workers_cpu_s", done["cpu"]),
+                "workers_pss_mib": sum(map(shared_memory, workers)) / MIB,
                 "sync_s": synced["after"],
                 "sync_cpu_s": synced["cpu"],
                 "first_s": first["after"],
