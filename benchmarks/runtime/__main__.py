@@ -53,13 +53,20 @@ def measure(lab: Lab, plan: Plan, phases: list[str], rounds: int, span: int) -> 
         say(f"{time.strftime('%H:%M:%S')} {phase} {' '.join(arguments)}")
         lab.measure(phase, "--peers", ",".join(peers), "--rounds", str(rounds), *arguments)
 
+    def profile(phase: str, *arguments: str) -> None:
+        lab.measure(
+            phase, "--peers", "shardfleet-profiled", "--rounds", "1", *arguments, profile=f"profile-{phase}.txt"
+        )
+
     def latency() -> None:
         run("latency", WRITTEN, "--n", str(plan.steady), "--rates", RATES, "--span", str(span))
+        profile("latency", "--n", str(plan.steady), "--rates", "200", "--span", str(span))
 
     if "queue" in phases:
         run("queue", QUEUES, "--keys", str(KEYS))
     if "work" in phases:
         run("work", WORKING, "--n", str(plan.widgets))
+        profile("work", "--n", str(plan.widgets))
         lab.clear()
     if "sync" in phases:
         lab.populate(plan.small)
@@ -71,6 +78,7 @@ def measure(lab: Lab, plan: Plan, phases: list[str], rounds: int, span: int) -> 
         lab.populate(plan.large)
     if "sync" in phases:
         run("sync", (*COLD, *FLEETS), "--n", str(plan.large))
+        profile("sync", "--n", str(plan.large))
     if "latency" in phases and plan.steady == plan.large:
         latency()
 

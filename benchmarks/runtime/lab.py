@@ -47,13 +47,17 @@ class Lab:
         """Creates those that are missing of the first `widgets`."""
         self.bench.tool("populate", "-n", str(widgets))
 
-    def measure(self, phase: str, *arguments: str) -> None:
-        """One phase of the harness, all rounds. Raises subprocess.CalledProcessError."""
+    def measure(self, phase: str, *arguments: str, profile: str = "") -> None:
+        """One phase of the harness, all rounds. profile: file for a peer that writes one, in the lab's directory.
+
+        Raises subprocess.CalledProcessError.
+        """
         command = [sys.executable, str(SOURCE / "bench.py"), phase, *arguments]
         variables = {
             **self.bench.environment(),
             **self.bench.toolbox.variables,
             "LAB": str(self.directory),
+            "PROFILE": str(self.directory / profile) if profile else "",
             # The peers import the project from this tree, wherever their interpreter would take it from.
             "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))),
         }

@@ -15,6 +15,8 @@ import time
 
 import protocol as p
 
+from fleet.prctl import set_parent_death_signal
+
 WORKERS = int(os.environ.get("FLEET_WORKERS") or 4)
 SHARDING = os.environ.get("FLEET_SHARDING") or "auto"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -79,6 +81,7 @@ def main():
             [*command, "run", "--config", str(config(directory))],
             env={**os.environ, "BENCH_COUNTS": str(counting)},
             stdout=sys.stderr,
+            preexec_fn=lambda: set_parent_death_signal(signal.SIGTERM),  # a harness that is killed leaves no fleet
         )
         signal.signal(signal.SIGTERM, lambda *_: running.terminate())
         signal.signal(signal.SIGUSR1, lambda *_: p.mark("gc"))
