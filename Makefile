@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster clients histories peers test test-long bench-main bench-runtime bench-transport bench-devcluster clean
+.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-runtime bench-transport bench-devcluster bench-store clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,10 +68,13 @@ histories: setup cluster ## 6,000 steps of histories that nobody has seen yet, o
 peers: setup cluster ## controllers in Go, Rust and Python that nobody here wrote do their work on both servers (builds them)
 	$(PYTEST) tests/clients/test_peers.py
 
+simulate-watches: setup ## a day of faults between informers and a server, in virtual time (SEED=, HOURS=24): half a minute
+	$(BIN)/python -m tests.integration.watchsim.simulation --seed $(or $(SEED),0) --hours $(or $(HOURS),24)
+
 test: check cluster ## everything: check, then all tests that need a server, then the model
 	$(PYTEST) tests --ignore=tests/unit --ignore=tests/clients/test_peers.py
 
-test-long: test histories peers ## everything, new histories, foreign controllers, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
+test-long: test histories peers simulate-watches ## everything, new histories, foreign controllers, a day of watch faults, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
 	$(MODEL_PYTHON) tests/model/ownership_model.py --all
 
 bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for one object a line; fails on a missed target
@@ -85,6 +88,9 @@ bench-transport: setup ## CPU per request against plain aiohttp, likewise
 
 bench-devcluster: setup ## the embedded API server: writes, deliveries, lists, memory, virtual time; likewise
 	$(BIN)/python -m benchmarks.devcluster
+
+bench-store: setup ## the store: memory an object, CPU of ingest and reads, longest step; likewise
+	$(BIN)/python -m benchmarks.store
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

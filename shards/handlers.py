@@ -44,9 +44,9 @@ class Route:
 
         def find(meta: Meta) -> Iterator[Key]:
             for name in function(meta):
-                primary = primaries.meta(name)
-                if primary is not None:
-                    yield Key(primary.namespace, primary.name, primary.uid)
+                held = primaries.version_of(name)
+                if held is not None:
+                    yield Key(*name, held[0])
 
         return cls(find)
 

@@ -18,7 +18,7 @@ from shards.errors import ConfigError, NotOwner, Undrained
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.objects import Key, newest
+from shards.objects import newest
 from shards.own_writes import Barrier, Phase
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views
@@ -248,9 +248,8 @@ class Shard:
     async def _queue_everything(self) -> None:
         """Every primary is reconciled once by its new owner, behind whatever changes meanwhile."""
         for engine in self._engines:
-            metas = list(self._primaries(engine).metas())
-            for index, meta in enumerate(metas, start=1):
-                engine.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
+            for index, key in enumerate(self._primaries(engine).each_key(), start=1):
+                engine.add(key, low_priority=True)
                 if index % QUEUE_SLICE == 0:
                     await asyncio.sleep(0)
 

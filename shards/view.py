@@ -103,8 +103,8 @@ class View:
         if live is not None:
             known = None if live.object is None else Snapshot(live.object["metadata"]["uid"], live.version)
         else:
-            meta = store.meta(name)
-            known = None if meta is None else Snapshot(meta.uid, meta.resource_version)
+            held = store.version_of(name)
+            known = None if held is None else Snapshot(*held)
         if known is not None:
             self._read[resource, name] = known
         return known
@@ -150,11 +150,12 @@ class View:
         live = self._overlay.get((resource, name))
         if live is None:
             return None
-        meta = store.meta(name)
-        if meta is not None:
-            newer = bool(live.version) and at_least(meta.resource_version, live.version)
+        held = store.version_of(name)
+        if held is not None:
+            _, version = held
+            newer = bool(live.version) and at_least(version, live.version)
             # Of an absent object the version is the last one before it went: the store must be above, not at it.
-            return None if newer and (live.object is not None or meta.resource_version != live.version) else live
+            return None if newer and (live.object is not None or version != live.version) else live
         if live.object is None or live.hidden:
             return live
         if store.shows(name, live.object["metadata"]["uid"], live.version):

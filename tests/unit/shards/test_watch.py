@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from shards.errors import ApiError, ShardError, Unreachable, api_error
-from shards.watch import CheckHistory, ListPage, Request, WatchFrom, WatchMachine
+from shards.watch import Mode, StreamOverdue, WatchMachine
+from shards.watch_requests import CheckHistory, ListPage, ListStream, Request, WatchFrom
 from shards.wire import MalformedStream, Page
 
 FILTER = ("shardSelector", "shardRange(...)")
@@ -292,6 +294,8 @@ class TestIncompleteLists:
         for _ in range(2):
             made.page(page(following="t1"))
             made.failed(gone())
+        assert isinstance(next_request(made), ListStream)
+        made.failed(api_error(422))
         assert next_request(made) == ListPage((FILTER,), first=True)
         made.page(page())
         made.list_again()
@@ -320,7 +324,11 @@ class TestIncompleteLists:
             made.failed(error)
         assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t1")), first=False)
 
-    @pytest.mark.parametrize("error", [api_error(400), MalformedStream("cut")], ids=str)
+    @pytest.mark.parametrize(
+        "error",
+        [api_error(400), MalformedStream("cut"), api_error(504, "Timeout", "Too large resource version")],
+        ids=str,
+    )
     def test_a_token_that_leads_nowhere_begins_the_list_again(self, error: ShardError) -> None:
         made = machine()
         made.page(page(following="t1"))
@@ -348,3 +356,93 @@ def test_a_view_that_is_not_trusted_is_listed() -> None:
     made.distrust()
     assert not made.complete
     assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+
+
+def streaming() -> WatchMachine:
+    return WatchMachine([FILTER], Least(), streams=True)
+
+
+STREAM = ListStream(
+    (
+        FILTER,
+        ("watch", "true"),
+        ("allowWatchBookmarks", "true"),
+        ("sendInitialEvents", "true"),
+        ("resourceVersionMatch", "NotOlderThan"),
+        ("timeoutSeconds", "300"),
+    )
+)
+FIRST_PAGE = ListPage((FILTER, ("limit", "500")), first=True)
+
+
+class TestListsAsStreams:
+    def test_it_is_consistent_and_goes_on_as_a_watch(self) -> None:
+        made = streaming()
+        assert (next_request(made), made.listing) == (STREAM, True)
+        made.streamed("100")
+        assert (made.version, made.complete, made.mode) == ("100", True, Mode.WATCH)
+        made.event_version("101")
+        made.ended(LONG)
+        assert isinstance(request := next_request(made), WatchFrom)
+        assert request.version == "101"
+
+    @pytest.mark.parametrize("status", [400, 405, 406, 415, 422, 501])
+    def test_a_server_that_does_not_know_it_is_asked_for_pages_at_once_and_from_then_on(self, status: int) -> None:
+        made = streaming()
+        made.failed(api_error(status))
+        assert made.request() == (FIRST_PAGE, 0.0)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == FIRST_PAGE
+
+    def test_a_server_that_never_marks_the_end_is_asked_for_pages_at_once_and_from_then_on(self) -> None:
+        made = streaming()
+        made.failed(StreamOverdue("no end"))
+        assert made.request() == (FIRST_PAGE, 0.0)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == FIRST_PAGE
+
+    @pytest.mark.parametrize("error", [busy(), Unreachable("cut"), MalformedStream("cut"), gone()], ids=str)
+    def test_one_that_breaks_three_times_comes_in_pages_this_time(self, error: ShardError) -> None:
+        made = streaming()
+        for wait in (0.8, 1.6):
+            made.failed(error, LONG)
+            assert made.request() == (STREAM, wait)
+        made.failed(error, LONG)
+        assert made.request() == (FIRST_PAGE, 3.2)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == STREAM
+
+    def test_a_server_that_is_away_is_not_the_streams_fault(self) -> None:
+        made = streaming()
+        for _ in range(9):
+            made.failed(Unreachable("refused", maybe_applied=False))
+        assert next_request(made) == STREAM
+
+    def test_one_that_ends_before_its_mark_has_failed_however_long_it_took(self) -> None:
+        made = streaming()
+        made.ended(LONG)
+        assert made.request() == (STREAM, 0.8)
+        assert (made.version, made.complete) == ("", False)
+
+    def test_a_lost_history_is_streamed_anew(self) -> None:
+        made = streaming()
+        made.streamed("100")
+        made.failed(gone(), LONG)
+        assert made.request() == (STREAM, 0.0)
+        assert not made.complete
+
+    def test_its_version_must_be_comparable_too(self) -> None:
+        with pytest.raises(MalformedStream):
+            streaming().streamed("0")
+
+
+def test_large_objects_come_fewer_at_a_time() -> None:
+    made = machine()
+    mebibyte = 1 << 20
+    made.page(Page([msgspec.Raw(b"{}")] * 500, b"", "100", "t1", size=500 * mebibyte))
+    assert next_request(made) == ListPage((FILTER, ("limit", "4"), ("continue", "t1")), first=False)
+    made.page(Page([msgspec.Raw(b"{}")] * 4, b"", "100", "t2", size=4 * 512))
+    assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t2")), first=False)
