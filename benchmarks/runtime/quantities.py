@@ -76,8 +76,8 @@ def _sync(results: Results, plan: Plan) -> list[Comparison]:
     rows: tuple[tuple[str, str, dict[str, float | None]], ...] = (
         (f"cold sync of {every}, CPU", "sync_cpu_s", {U: 0.10, R: 0.33}),
         (f"{every} reconciled once, CPU", "all_cpu_s", {U: 0.25, R: 0.7}),
-        ("the same, wall time", "all_s", {U: 0.9}),
-        ("the same, the server's CPU", "api_cpu_s", {U: 1.0}),
+        (f"{every} reconciled once, wall time", "all_s", {U: 0.9}),
+        (f"{every} reconciled once, the server's CPU", "api_cpu_s", {U: 1.0}),
     )
     found: list[Comparison] = []
     for quantity, name, targets in rows:
@@ -90,10 +90,18 @@ def _memory(results: Results, plan: Plan) -> list[Comparison]:
     judged = plan.large >= JUDGED_AT
     steady, peak = field("steady_mib"), field("peak_mib")
     highest = results.middle(OURS, lambda line: peak(line) / steady(line), **where)
-    rows = _against(results, "resident memory after it", "MiB", steady, {U: 0.12, T: 0.35}, judged=judged, **where)
+    rows = _against(
+        results,
+        f"resident memory with {plan.large:,} objects",
+        "MiB",
+        steady,
+        {U: 0.12, T: 0.35},
+        judged=judged,
+        **where,
+    )
     rows.append(
         Comparison(
-            "its peak, against that",
+            "peak of resident memory, against steady",
             results.middle(OURS, peak, **where),
             "MiB",
             "itself, steady",
@@ -103,7 +111,7 @@ def _memory(results: Results, plan: Plan) -> list[Comparison]:
             1.3,
         )
     )
-    quantity = f"memory of an object, slope from {plan.small:,}"
+    quantity = f"memory of an object of 1 KB, {plan.small:,} to {plan.large:,}"
     ours = _slope(results, plan, OURS)
     for peer in (U, T):
         target = 1.2 if peer == U else None
@@ -126,7 +134,7 @@ def _events(results: Results, plan: Plan) -> list[Comparison]:
     middle, cpu = field("p50_ms"), field("cpu_ms_per_event")
     rows = [
         Comparison(
-            "event to start of reconcile at 50/s, above the floor",
+            "event to reconcile at 50/s, above the floor",
             results.difference(OURS, FLOOR, middle, **slow),
             "ms",
             U,
@@ -136,9 +144,8 @@ def _events(results: Results, plan: Plan) -> list[Comparison]:
             1.0,
         )
     ]
-    rows += _against(results, "CPU of an event at 200/s", "ms", cpu, {U: 0.5, R: 1.0}, judged=True, **fast)
-    rows.append(Comparison("the same, raw watch alone", None, "ms", FLOOR, results.middle(FLOOR, cpu, **fast)))
-    return rows
+    peers = {U: 0.5, R: 1.0, FLOOR: None}
+    return rows + _against(results, "CPU of an event at 200/s", "ms", cpu, peers, judged=True, **fast)
 
 
 def writes(line: Result) -> float:
@@ -153,13 +160,14 @@ def reads(line: Result) -> float:
 def _work(results: Results, plan: Plan) -> list[Comparison]:
     where = {"phase": "work", "n": plan.widgets}
     rows = []
+    work = f"{plan.widgets:,} widgets, a child and a status each"
     ours = results.by_round(OURS, writes, **where)
     most = max(ours.values(), default=None)
     for peer in (U, R):
         target = 2.0 * plan.widgets if peer == U else None
         rows.append(
             Comparison(
-                f"{plan.widgets:,} widgets with child and status: writes, the worst round",
+                f"{work}: writes, worst round",
                 most,
                 "",
                 peer,
@@ -170,8 +178,8 @@ def _work(results: Results, plan: Plan) -> list[Comparison]:
                 "exactly",
             )
         )
-    rows.append(Comparison("the same: single reads", results.middle(OURS, reads, **where)))
-    return rows + _against(results, "the same: CPU", "s", field("cpu_s"), {U: 0.7, R: None}, judged=True, **where)
+    rows.append(Comparison(f"{work}: single reads", results.middle(OURS, reads, **where)))
+    return rows + _against(results, f"{work}: CPU", "s", field("cpu_s"), {U: 0.7, R: None}, judged=True, **where)
 
 
 def _queue(results: Results) -> list[Comparison]:
@@ -180,7 +188,7 @@ def _queue(results: Results) -> list[Comparison]:
     others = ((U, "priorityqueue", 85_000.0), (CLIENT_GO, "typed-rate-limiting-queue", None), (R, "applier", None))
     return [
         Comparison(
-            "queue, put to done, of a core",
+            "queue, put to done, by one core",
             ours,
             "keys/s",
             peer,
@@ -201,10 +209,10 @@ def _workers(results: Results, plan: Plan) -> list[Comparison]:
     rows = []
     for quantity, unit, name in (("CPU", "s", "workers_cpu_s"), ("memory", "MiB", "workers_pss_mib")):
         pick = field(name)
-        for peer, how in ((FOUR, "the server filters"), (FOUR_LOCAL, "they filter")):
+        for peer, how in ((FOUR, "server-side filter"), (FOUR_LOCAL, "local filter")):
             rows.append(
                 Comparison(
-                    f"four workers where {how}: sum of {quantity}",
+                    f"four workers, {how}: sum of {quantity}",
                     results.middle(peer, pick, **where),
                     unit,
                     "one process",

@@ -20,6 +20,8 @@ def write(document: Path, rows: Sequence[Comparison], versions: Mapping[str, str
     """
     charts = document.parent / "benchmarks"
     charts.mkdir(exist_ok=True)
+    for drawn_before in charts.glob("*.svg"):
+        drawn_before.unlink()
     names = []
     for quantity in dict.fromkeys(row.quantity for row in rows):
         mine = [row for row in rows if row.quantity == quantity]
