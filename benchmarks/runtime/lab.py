@@ -61,6 +61,7 @@ class Lab:
             # The peers import the project from this tree, wherever their interpreter would take it from.
             "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))),
         }
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)  # without cached bytecode each start compiles everything anew
         subprocess.run(command, env=variables, stdout=sys.stderr, check=True)
 
 

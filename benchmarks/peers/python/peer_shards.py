@@ -20,7 +20,7 @@ from shards.keyrange import WHOLE
 from shards.kube import connect
 from shards.metrics import ShardMetrics
 from shards.objects import Key
-from shards.runtime import WorkerRuntime
+from shards.runtime import WorkerRuntime, collect_rarely
 from shards.settings import QueueSettings, ShardSettings
 from shards.shard import Shard
 from shards.tenure import unfenced
@@ -57,6 +57,7 @@ async def tell_synced(shard):
 
 
 async def run():
+    collect_rarely()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
