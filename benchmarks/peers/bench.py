@@ -10,6 +10,7 @@ The environment must hold LAB (a scratch folder), KUBECONFIG, SERVER, TOKEN and 
 """
 
 import argparse
+import ctypes
 import json
 import os
 import pathlib
@@ -85,6 +86,11 @@ def tool(*args, limit=3600):
     return json.loads(out.stdout.splitlines()[-1])
 
 
+def end_with_parent():
+    """In the child: SIGTERM when the harness dies, however it does."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 class Peer:
     """One running peer: its event lines, each with a snapshot of time, CPU and memory."""
 
@@ -97,7 +103,9 @@ class Peer:
         (LAB / "logs").mkdir(exist_ok=True)
         self.log = (LAB / "logs" / f"{name}-{workload}.log").open("ab")
         self.began, self.api0 = time.time_ns(), cpu(apiserver())
-        self.process = subprocess.Popen(command, env=mine, stdout=subprocess.PIPE, stderr=self.log)
+        self.process = subprocess.Popen(
+            command, env=mine, stdout=subprocess.PIPE, stderr=self.log, preexec_fn=end_with_parent
+        )
         self.pid = self.process.pid
         threading.Thread(target=self._read, daemon=True).start()
 
