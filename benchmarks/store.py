@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from statistics import median
 from typing import TypeVar
 from uuid import UUID
@@ -22,6 +23,8 @@ from uuid import UUID
 import msgspec
 
 from benchmarks.table import Row, conclude
+from shards.indexes import Index
+from shards.intake import Intake
 from shards.objects import Meta, ObjectName, OwnerReference
 from shards.store import Entry, Replacement, StoreWriter
 
@@ -182,6 +185,21 @@ def reads() -> tuple[float, float, float]:
     )
 
 
+def searches() -> tuple[float, float, float]:
+    """Milliseconds of CPU to find 20 of 100,000 objects by a label and a namespace: searched, and with an index; and of
+    a full garbage collection beside them."""
+    found = []
+    for indexes in ((), (Index.label("app"),)):
+        writer = StoreWriter(Intake(indexes=indexes))
+        fill(writer, widgets(MANY))
+        view = writer.reader
+        work = partial(view.select, namespace="bench-07", labels={"app": "app-7", "team": "team-3"})
+        work()
+        found.append(_microseconds(work, 1) / 1e3)
+    gc.collect()
+    return found[0], found[1], _microseconds(gc.collect, 1) / 1e3
+
+
 def longest_steps() -> tuple[float, float, float, float]:
     """Milliseconds of CPU: the longest `add` of a list (it trains the dictionary); of relists that change every object
     and that find none, the longest step up to their commit; the longest step of telling what they changed."""
@@ -249,6 +267,7 @@ def rows() -> list[Row]:
     size = median(len(each.raw) for each in widgets(1_000))
     before, first, again, event = (round(each, 2) for each in alone(ingest))
     get, meta, version = (round(each, 2) for each in alone(reads))
+    search, indexed, collection = (round(each, 2) for each in alone(searches))
     adding, changing, emptying, telling = (round(each, 2) for each in alone(longest_steps))
     return [
         Row("an object as JSON, median", size, "B"),
@@ -261,7 +280,10 @@ def rows() -> list[Row]:
         Row("into the store, by an event", event, "µs CPU", 16),
         Row("get", get, "µs CPU", 12),
         Row("meta", meta, "µs CPU", 8),
-        Row("version_of", version, "µs CPU", 1),
+        Row("version_of", version, "µs CPU", 2),
+        Row("select by labels among 100,000", search, "ms CPU", STEP_MS),
+        Row("the same with an index of one of them", indexed, "ms CPU", 3),
+        Row("full garbage collection beside 100,000", collection, "ms CPU", STEP_MS),
         Row("longest step while a list of 100,000 comes in", adding, "ms CPU", STEP_MS),
         Row("longest step up to the swap, 100,000 changed", changing, "ms CPU", STEP_MS),
         Row("longest step up to the swap, 100,000 gone", emptying, "ms CPU", STEP_MS),

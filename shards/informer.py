@@ -43,6 +43,7 @@ class Informer:
     current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
     is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
     watch, or sends a page, says nothing about what the store does not hold yet.
+    writer: of the store to keep, where it is not the informer's own.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Informer:
         user_agent: str = "",
         journal: Journal = NO_JOURNAL,
         streams: bool = STREAMS,
+        writer: StoreWriter | None = None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -70,11 +72,11 @@ class Informer:
         self._handler = handler
         self._on_progress = on_progress
         self._clock = clock
-        self._meters = InformerMeters(metrics, str(source.resource))
+        self._meters = InformerMeters(metrics, str(source.resource), clock)
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
-        self._writer = StoreWriter()
+        self._writer = writer or StoreWriter()
         self._gathering: Gathering | None = None
         self._slices = Slices(clock)
         self._waiters = ListWaiters()
@@ -144,6 +146,7 @@ class Informer:
             self._failed(Unreachable(f"{type(error).__name__}: {error}"))
         finally:
             self._interruptible = False
+            self._meters.watch_ended()
 
     def _failed(self, error: ShardError) -> None:
         trouble = str(error) or type(error).__name__
@@ -189,6 +192,7 @@ class Informer:
     def _begin_list(self) -> Gathering:
         self._waiters.list_began()
         self.notes.list_began(instead=self._gathering is not None)
+        self._meters.list_began()
         return Gathering(self._writer.begin(), self.source, self._meters, self._clock())
 
     async def _listed(self, gathering: Gathering) -> None:
@@ -200,7 +204,7 @@ class Informer:
         if self.store.regressions != regressions:
             log.warning("%s: the new list is older than the view was", self.source.resource)
         self.trouble = ""
-        self._meters.listed()
+        self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
         for change in changes:
             self._hand_over(change)
@@ -233,6 +237,7 @@ class Informer:
                 self._heard()
                 await self._ingest(lines.feed(chunk))
             self._interruptible = True
+            self._meters.watching()
             if self._waiters.asked:  # while this list was under way: they need one that begins later
                 return
             async for chunk in chunks:

@@ -71,8 +71,7 @@ class Intake:
         A server that was restored from a backup gives versions out a second time, to other contents. Where an index
         function has failed it is asked again.
         """
-        had, has = kept.raw, self._trimmed(entry.meta, entry.raw)
-        if had != has and msgspec.json.decode(had) != msgspec.json.decode(has):
+        if not _alike(kept.raw, self._trimmed(entry.meta, entry.raw)):
             return None
         if None not in kept.indexed:
             return kept
@@ -112,6 +111,16 @@ def _transformed(hook: Hook, meta: Meta, raw: bytes) -> bytes:
     except Exception as error:  # it returned something else than an object
         hook.failed(of, error)
         return raw
+
+
+def _alike(one: bytes, other: bytes) -> bool:
+    """Whether they say the same, whatever the order of their fields."""
+    if one == other:
+        return True
+    try:
+        return bool(msgspec.json.decode(one) == msgspec.json.decode(other))
+    except (msgspec.MsgspecError, RecursionError):  # nested too deeply to be compared
+        return False
 
 
 class _Partial(msgspec.Struct, rename="camel"):

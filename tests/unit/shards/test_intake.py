@@ -268,6 +268,13 @@ class TestReusedVersions:
         assert writer.replace([other], "8") == [Change(thing("a", 5).meta, other.meta)]
         assert writer.reader.raw(A) == other.raw
 
+    def test_an_object_that_is_nested_too_deeply_to_be_compared_does_not_stop_the_list(self) -> None:
+        writer = StoreWriter()
+        first = thing("a", 5)
+        deep = b'{"metadata":{},"spec":' + b"[" * 5000 + b"%d" + b"]" * 5000 + b"}"
+        writer.replace([Entry(first.meta, deep % 1)], "10")
+        assert len(writer.replace([Entry(first.meta, deep % 2)], "20")) == 1
+
     def test_the_same_contents_in_another_order_are_the_same(self) -> None:
         writer = StoreWriter()
         first = thing("a", 5, size=1)
