@@ -13,7 +13,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shards.bodies import Bodies
 from shards.client import Transport
 from shards.clock import Clock
 from shards.informer import Informer
@@ -73,7 +72,6 @@ class SharedStream:
 
     def __init__(self, source: Source, make: StreamMaker) -> None:
         self._make = make
-        self.bodies = Bodies()
         self._router = Router()
         owner = ListWatch(self._list_began, self._list_committed, self._list_handed_over)
         self._writer = RoutedWriter(self._router, owner)
@@ -119,6 +117,11 @@ class SharedStream:
     def trouble(self, cache: SharedCache) -> str:
         beside = self._beside.informer.trouble if self._beside is not None and cache in self._beside.caches else ""
         return self.informer.trouble or beside
+
+    def waiting(self, cache: SharedCache) -> bool:
+        """Whether what brings the cache up to date sits out a pause."""
+        beside = self._beside if self._beside is not None and cache in self._beside.caches else None
+        return self.informer.waiting if beside is None else beside.informer.waiting
 
     def wake(self) -> None:
         """Starts a list for the caches that need one, unless one is under way or the stream is about to list.
