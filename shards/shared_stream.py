@@ -106,8 +106,10 @@ class SharedStream:
         """The last one ends the stream."""
         self._router.remove(cache)
         cache.give_up()
-        if self._beside is not None and not set(self._beside.caches) & set(self.caches):
-            self._end_beside(self._beside)
+        if self._beside is not None:
+            self._beside.forget(cache)
+            if not self._beside.caches:
+                self._end_beside(self._beside)
         if not self.caches and self._task is not None:
             task, self._task = self._task, None
             self.informer = self._new_informer()
@@ -215,6 +217,11 @@ class _Beside:
         self.informer = make.informer(source, writer, _nothing, covered=covered)
         self.task = asyncio.create_task(self._run(), name=f"list {source.resource} {covered.short}")
         self.task.add_done_callback(lambda _: ended(self))
+
+    def forget(self, cache: SharedCache) -> None:
+        """Nobody uses it any more."""
+        self.caches = [each for each in self.caches if each is not cache]
+        self._router.remove(cache)
 
     def _ended(self) -> None:
         self._router.clear()  # a list that comes as a watch goes on as one
