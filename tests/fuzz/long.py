@@ -85,7 +85,10 @@ def guided(name: str, minutes: float) -> None:
         from tests.fuzz.readers import READERS
     [reader] = [each for each in READERS if each.name == name]
 
+    signal.signal(signal.SIGVTALRM, _hangs)
+
     def one(data: bytes) -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, SLOWEST_SECONDS)
         try:
             reader.read(data)
         except reader.errors:
@@ -93,17 +96,24 @@ def guided(name: str, minutes: float) -> None:
         except BaseException:
             _keep(name, data)
             raise
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
     def change(data: bytes, size: int, seed: int) -> bytes:
         if seed % 2:
             return bytes(atheris.Mutate(data, size))
         return mutated(random.Random(seed), (data, *reader.examples))[:size]
 
+    FINDINGS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as corpus:
         for number, example in enumerate(reader.examples):
             (Path(corpus) / str(number)).write_bytes(example)
-        options = [f"-max_total_time={int(minutes * 60)}", f"-timeout={SLOWEST_SECONDS}", "-rss_limit_mb=600"]
-        atheris.Setup(["fuzz", *options, "-max_len=65536", "-print_final_stats=1", corpus], one, custom_mutator=change)
+        options = [f"-max_total_time={int(minutes * 60)}", f"-timeout={30 * SLOWEST_SECONDS}", "-rss_limit_mb=600"]
+        atheris.Setup(
+            ["fuzz", *options, "-max_len=65536", "-print_final_stats=1", f"-artifact_prefix={FINDINGS}/", corpus],
+            one,
+            custom_mutator=change,
+        )
         atheris.Fuzz()
 
 
