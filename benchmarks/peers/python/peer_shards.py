@@ -23,6 +23,7 @@ from shards.objects import Key
 from shards.runtime import WorkerRuntime, collect_rarely
 from shards.settings import QueueSettings, ShardSettings
 from shards.shard import Shard
+from shards.slots import Slots
 from shards.tenure import unfenced
 from shards.workqueue import WorkQueue
 
@@ -71,7 +72,7 @@ async def run():
         rng=random.Random(),
         settings=chosen,
         metrics=ShardMetrics(),
-        slots=asyncio.Semaphore(chosen.queue.max_concurrent_reconciles),
+        slots=Slots(chosen.queue.max_concurrent_reconciles),
         server_side_sharding=False,
     )
     shard = Shard(WHOLE, [widgets], runtime, "bench")
