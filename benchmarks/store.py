@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from statistics import median
 from typing import TypeVar
 from uuid import UUID
@@ -22,6 +23,8 @@ from uuid import UUID
 import msgspec
 
 from benchmarks.table import Row, conclude
+from shards.indexes import Index
+from shards.intake import Intake
 from shards.objects import Meta, ObjectName, OwnerReference
 from shards.store import Entry, Replacement, StoreWriter
 
@@ -100,6 +103,24 @@ def widgets(count: int, *, owned: bool = False) -> Iterator[Entry]:
         yield widget(number, rng, owner)
 
 
+class Former:
+    """What a store without compression and packed metadata keeps, for comparison: the fields of a `Meta` and the JSON
+    of each object, by name, by UID and by owner."""
+
+    def __init__(self) -> None:
+        self.entries: dict[ObjectName, Entry] = {}
+        self.names: dict[str, ObjectName] = {}
+        self.owned: dict[str, dict[ObjectName, None]] = {}
+
+    def add(self, entry: Entry) -> None:
+        meta = entry.meta
+        name = ObjectName(meta.namespace, meta.name)
+        self.entries[name] = entry
+        self.names[meta.uid] = name
+        if (owner := meta.controller) is not None:
+            self.owned.setdefault(owner.uid, {})[name] = None
+
+
 def rss_bytes() -> int:
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as statm:
@@ -121,10 +142,24 @@ def resident(count: int, *, owned: bool = False) -> float:
     return float(rss_bytes())
 
 
-def ingest() -> tuple[float, float, float]:
-    """Microseconds of CPU for one object: a first list, a relist that changes nothing, a watch event."""
+def formerly(count: int) -> float:
+    store = Former()
+    for entry in widgets(count):
+        store.add(entry)
+    return float(rss_bytes())
+
+
+def ingest() -> tuple[float, float, float, float]:
+    """Microseconds of CPU for one object: without compression; first list, relist that changes nothing, event."""
     entries = list(widgets(FEW))
     gc.freeze()
+    former = Former()
+
+    def without() -> None:
+        for each in entries:
+            former.add(each)
+
+    before = round(_microseconds(without, FEW), 2)
     writer = StoreWriter()
     first = _microseconds(lambda: fill(writer, iter(entries)), FEW)
     again = _microseconds(lambda: fill(writer, iter(entries)), FEW)
@@ -133,7 +168,7 @@ def ingest() -> tuple[float, float, float]:
         for index, each in enumerate(entries)
     ]
     event = _microseconds(lambda: [writer.apply(each.meta, each.raw) for each in newer], FEW)
-    return first, again, event
+    return before, first, again, event
 
 
 def reads() -> tuple[float, float, float]:
@@ -148,6 +183,21 @@ def reads() -> tuple[float, float, float]:
         _microseconds(lambda: [view.meta(name) and None for name in names], FEW),
         _microseconds(lambda: [view.version_of(name) and None for name in names], FEW),
     )
+
+
+def searches() -> tuple[float, float, float]:
+    """Milliseconds of CPU to find 20 of 100,000 objects by a label and a namespace: searched, and with an index; and of
+    a full garbage collection beside them."""
+    found = []
+    for indexes in ((), (Index.label("app"),)):
+        writer = StoreWriter(Intake(indexes=indexes))
+        fill(writer, widgets(MANY))
+        view = writer.reader
+        work = partial(view.select, namespace="bench-07", labels={"app": "app-7", "team": "team-3"})
+        work()
+        found.append(_microseconds(work, 1) / 1e3)
+    gc.collect()
+    return found[0], found[1], _microseconds(gc.collect, 1) / 1e3
 
 
 def longest_steps() -> tuple[float, float, float, float]:
@@ -215,19 +265,25 @@ def children(count: int) -> float:
 
 def rows() -> list[Row]:
     size = median(len(each.raw) for each in widgets(1_000))
-    first, again, event = (round(each, 2) for each in alone(ingest))
+    before, first, again, event = (round(each, 2) for each in alone(ingest))
     get, meta, version = (round(each, 2) for each in alone(reads))
+    search, indexed, collection = (round(each, 2) for each in alone(searches))
     adding, changing, emptying, telling = (round(each, 2) for each in alone(longest_steps))
     return [
         Row("an object as JSON, median", size, "B"),
         Row("memory an object, 20,000 to 100,000", round(slope(resident)), "B", SLOPE_BYTES),
         Row("the same, objects with an owner", round(slope(children)), "B", SLOPE_BYTES),
+        Row("the same without compression, as it comes", round(slope(formerly)), "B"),
+        Row("into the store, without compression", before, "µs CPU"),
         Row("into the store, first list", first, "µs CPU", 12),
         Row("into the store, unchanged in a relist", again, "µs CPU", 4),
         Row("into the store, by an event", event, "µs CPU", 16),
         Row("get", get, "µs CPU", 12),
         Row("meta", meta, "µs CPU", 8),
-        Row("version_of", version, "µs CPU", 1),
+        Row("version_of", version, "µs CPU", 2),
+        Row("select by labels among 100,000", search, "ms CPU", STEP_MS),
+        Row("the same with an index of one of them", indexed, "ms CPU", 3),
+        Row("full garbage collection beside 100,000", collection, "ms CPU", STEP_MS),
         Row("longest step while a list of 100,000 comes in", adding, "ms CPU", STEP_MS),
         Row("longest step up to the swap, 100,000 changed", changing, "ms CPU", STEP_MS),
         Row("longest step up to the swap, 100,000 gone", emptying, "ms CPU", STEP_MS),

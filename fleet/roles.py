@@ -36,7 +36,8 @@ from shards.keyrange import KeyRange
 from shards.kube import KubeTransport, connect
 from shards.metrics import RequestMetrics, ShardMetrics
 from shards.objects import Resource
-from shards.shard import Shard, WorkerRuntime
+from shards.runtime import WorkerRuntime, collect_rarely
+from shards.shard import Shard
 from shards.slots import Slots
 from shards.source import probe_server_side_sharding
 from shards.useragent import UserAgent
@@ -58,6 +59,8 @@ def run_agent(start: ChildStart, plan: RunPlan) -> int:
 
 
 def _live(main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+    collect_rarely()
+
     async def until_stopped() -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

@@ -32,7 +32,7 @@ WINDOW = 2_048
 """Bodies between two looks at the ratio."""
 
 WORSE = 1.25
-"""A dictionary stops paying when bodies come out that much larger, by their own size, than in its first window."""
+"""A dictionary stops paying when bodies come out that much larger, by their own size, than those of its trial."""
 
 BETTER = 0.9
 """Another one takes its place when it makes the same bodies at least that much smaller."""
@@ -75,12 +75,12 @@ class Body(msgspec.Struct, gc=False):
 
 
 class _Window:
-    """How large bodies come out: one look at the live ratio. best: that of the dictionary's first window."""
+    """How large bodies come out: one look at the live ratio. expected: what a dictionary's trial promised."""
 
-    __slots__ = ("best", "count", "packed", "raw")
+    __slots__ = ("count", "expected", "packed", "raw")
 
-    def __init__(self) -> None:
-        self.best = 0.0
+    def __init__(self, expected: float = 1.0) -> None:
+        self.expected = expected
         self.start()
 
     def start(self) -> None:
@@ -95,9 +95,7 @@ class _Window:
             return True
         ratio = self.packed / self.raw
         self.start()
-        if not self.best:
-            self.best = ratio
-        return ratio <= self.best * WORSE
+        return ratio <= self.expected * WORSE
 
 
 class Bodies:
@@ -152,17 +150,18 @@ class Bodies:
         trial, lessons = samples[::5], [each for index, each in enumerate(samples) if index % 5]
         codec = trained(lessons)
         before = self._codec
-        if before is not None and _size(codec, trial) > _size(before, trial) * BETTER:
+        ratio = _ratio(codec, trial)
+        if before is not None and ratio > (now := _ratio(before, trial)) * BETTER:
             # The bodies have changed, and no dictionary helps: what this one does now is its measure from here on.
             self.refused += 1
             codec.retire()
-            self._window.best = 0.0
+            self._window = _Window(now)
             return
         self.trained += 1
         if before is not None:
             before.retire()
         self._codec = codec
-        self._window = _Window()
+        self._window = _Window(ratio)
         waiting, self._waiting = self._waiting, []
         for body in waiting:
             if body.codec is None:
@@ -182,5 +181,5 @@ def trained(samples: Sequence[bytes]) -> Codec:
     return Codec(dictionary)
 
 
-def _size(codec: Codec, bodies: Sequence[bytes]) -> int:
-    return sum(len(codec.pack(each)) for each in bodies)
+def _ratio(codec: Codec, bodies: Sequence[bytes]) -> float:
+    return sum(len(codec.pack(each)) for each in bodies) / sum(map(len, bodies))

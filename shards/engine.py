@@ -249,7 +249,8 @@ class Engine:
     def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
         try:
             return self.parked.held_back(fence, key, now, self._wake.set)
-        except Exception:  # whatever is wrong with the records of one key, the others must go on
+        except Exception as error:  # whatever is wrong with the records of one key, the others must go on
+            self.failing.failed(key, error, now)
             log.exception("the gate of %s %s", self.controller.name, key)
             self.queue.add_rate_limited(key, now)
             self.queue.done(key, now)

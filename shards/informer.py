@@ -43,6 +43,7 @@ class Informer:
     current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
     is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
     watch, or sends a page, says nothing about what the store does not hold yet.
+    writer: of the store to keep, where it is not the informer's own.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Informer:
         user_agent: str = "",
         journal: Journal = NO_JOURNAL,
         streams: bool = STREAMS,
+        writer: StoreWriter | None = None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -74,7 +76,7 @@ class Informer:
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
-        self._writer = StoreWriter()
+        self._writer = writer or StoreWriter()
         self._gathering: Gathering | None = None
         self._slices = Slices(clock)
         self._waiters = ListWaiters()

@@ -6,6 +6,8 @@ body. Names are the store's keys, as one string each: a tuple of two costs anoth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from shards.bodies import Body
@@ -28,6 +30,8 @@ class Kept(Body, gc=False):
     labels: Pairs | None = None
     owners: tuple[OwnerReference, ...] | None = None
     annotated: bool = False
+    indexed: tuple[tuple[str, ...] | None, ...] = ()
+    """Per index of the store, what it is found under. None: not known, because the index's function failed."""
 
     @property
     def controller(self) -> str:
@@ -97,6 +101,24 @@ class Keeper:
         return word
 
 
+class LabelMatch:
+    """Whether objects have all of some labels; looks at each set of labels once. For one step: it goes by identity."""
+
+    __slots__ = ("_known", "_wanted")
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self._wanted = labels.items()
+        self._known: dict[int, bool] = {id(None): not labels}
+
+    def __call__(self, kept: Kept) -> bool:
+        pairs = kept.labels
+        known = self._known.get(id(pairs))
+        if known is None:
+            held = dict(zip(pairs[::2], pairs[1::2], strict=True)) if pairs else {}
+            known = self._known[id(pairs)] = self._wanted <= held.items()
+        return known
+
+
 def key_of(namespace: str, name: str) -> str:
     """The store's key. A namespace has no slash in it."""
     return f"{namespace}/{name}"
@@ -121,5 +143,5 @@ _decode = msgspec.json.Decoder(_Object).decode
 def _annotations(raw: bytes) -> dict[str, str] | None:
     try:
         return _decode(raw).metadata.annotations
-    except msgspec.MsgspecError:  # a transform's doing: it may drop them, and the body is its own
+    except (msgspec.MsgspecError, RecursionError):  # a transform's doing: the body is its own
         return None

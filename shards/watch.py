@@ -21,16 +21,24 @@ STREAMS = False
 """Whether lists come as the initial events of a watch where the server offers that, or in pages (decision 11)."""
 
 PAGE_LIMIT = 500
-"""Objects per page: client-go's figure. One page is decoded and compared in a few milliseconds."""
+"""Objects in the first page: client-go's figure."""
 
-PAGE_BYTES = 4 * 1024 * 1024
-"""Size that a page should not exceed, because it is decoded in one piece: large objects come fewer at a time."""
+PAGE_BYTES = 2 * 1024 * 1024
+"""Size of the others, by the mean object so far. A page is decoded in one piece, in a millisecond or two at that size;
+smaller ones cost the server more, larger ones cost memory here."""
+
+MOST_OBJECTS = 5000
+"""In a page, however small they are."""
 
 STREAM_SECONDS = 300.0
 """After this time the initial events of a watch must have ended."""
 
 STREAM_QUIET_SECONDS = 30.0
 """Longest pause within them: a server that has sent all objects and does not say so is not waited for any longer."""
+
+AUDIT_SECONDS = (4 * 3600.0, 8 * 3600.0)
+"""After so long a time of watching, drawn each time, a list follows: a server's cache may have lost an event for good,
+and neither later events nor bookmarks show it."""
 
 HEALTHY_SECONDS = 1.0
 """A watch that ends sooner counts as failed: a server that closes at once must not be asked in a loop."""
@@ -101,6 +109,7 @@ class WatchMachine:
         self._expired_lists = 0
         self._failures = 0
         self._refusals = 0
+        self._audit_seconds = rng.uniform(*AUDIT_SECONDS)
         self.version = ""
         self.complete = False
 
@@ -125,7 +134,7 @@ class WatchMachine:
         """A page came. True: the list is complete, at `version`."""
         if page.items:
             fitting = PAGE_BYTES * len(page.items) // max(page.size, 1)
-            self._page_limit = min(max(fitting, 1), PAGE_LIMIT)
+            self._page_limit = min(max(fitting, 1), MOST_OBJECTS)
         self._delay = 0.0
         self._refusals = 0
         self._continue = page.next
@@ -144,6 +153,7 @@ class WatchMachine:
         self._expired_lists = 0
         self._refusals = 0
         self.complete = True
+        self._audit_seconds = self._rng.uniform(*AUDIT_SECONDS)
         self.mode = Mode.WATCH
 
     def checked(self, version: str) -> None:
@@ -175,6 +185,7 @@ class WatchMachine:
         elif lasted >= HEALTHY_SECONDS:
             self._failures = 0
             self._delay = 0.0
+            self._audit(lasted)
         else:
             self._back_off()
 
@@ -201,6 +212,12 @@ class WatchMachine:
             self._delay = 0.0 if first else min(self._delay, BLIND_SECONDS)
         elif isinstance(error, Unreachable):
             self.mode = Mode.CHECK
+            self._audit(lasted)
+
+    def _audit(self, lasted: float) -> None:
+        self._audit_seconds -= lasted
+        if self._audit_seconds <= 0:
+            self._begin_list()
 
     def _stream_failed(self, error: ShardError) -> None:
         if isinstance(error, StreamOverdue) or (isinstance(error, ApiError) and error.status in _NOT_UNDERSTOOD):
@@ -217,9 +234,8 @@ class WatchMachine:
         if not self._continue or isinstance(error, Unreachable):
             return
         status = error.status if isinstance(error, ApiError) else 0
-        # A token that expired, one that the server cannot read any more, and one from a time that a restored server
-        # has not reached. The offer to go on with an inconsistent rest is not taken: deletes would be derived from a
-        # mixed list.
+        # A token that expired, that cannot be read any more, or that a restored server has not reached. The offer to go
+        # on with an inconsistent rest is not taken: deletes would be derived from a mixed list.
         if isinstance(error, Expired | MalformedStream) or status == 400 or _too_large(error):
             self._expired_lists += 1
             self._begin_list()
@@ -276,7 +292,7 @@ class WatchMachine:
         if self._expired_lists >= 2:
             # The last resort of a server that streams no lists.
             return ListPage(self._filters, first=True)
-        return ListPage((*self._filters, ("limit", str(self._page_limit))), first=True)
+        return ListPage((*self._filters, ("limit", str(min(self._page_limit, PAGE_LIMIT)))), first=True)
 
 
 def _too_large(error: ShardError) -> bool:

@@ -88,6 +88,15 @@ def test_a_dictionary_that_stops_paying_is_replaced_and_old_bodies_stay_readable
     assert [body.raw for body in new] == others
 
 
+def test_a_dictionary_of_the_wrong_bodies_is_noticed_at_once() -> None:
+    """A list in order of namespace: the first 256 are one tenant's, and all the rest another's."""
+    keeping = Bodies()
+    kept(keeping, [widget(number) for number in range(SAMPLES)])
+    others = kept(keeping, [widget(number, "Gadget") for number in range(WINDOW + SAMPLES + 1)])
+    assert keeping.trained == 2
+    assert len(others[-1].blob) < len(others[0].blob) / 2
+
+
 def test_a_dictionary_lives_as_long_as_a_body_needs_it() -> None:
     keeping = Bodies()
     old = kept(keeping, [widget(number) for number in range(SAMPLES + WINDOW)])

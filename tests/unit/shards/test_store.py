@@ -331,6 +331,44 @@ class TestReplace:
         assert [each.name for each in seen] == ["a"]
 
 
+class TestEventsDuringAList:
+    """A list that is streamed may be overtaken by what happens while it is under way."""
+
+    def test_a_newer_state_takes_the_place_of_the_listed_one_and_is_told_once(self) -> None:
+        writer = synced(meta("a", 5, owner="o1"))
+        replacement = writer.begin()
+        replacement.add(entry(meta("a", 12, owner="o1")))
+        replacement.add(entry(meta("a", 15, owner="o2")))
+        replacement.add(entry(meta("a", 13)))
+        assert list(replacement.commit("20")) == [Change(meta("a", 5, owner="o1"), meta("a", 15, owner="o2"))]
+        assert [each.resource_version for each in writer.reader.owned_by("o2")] == ["15"]
+        indexes_agree(writer.reader)
+
+    def test_a_deletion_takes_the_object_out_of_the_list_and_is_proof(self) -> None:
+        writer = synced(meta("a", 5))
+        replacement = writer.begin()
+        for each in (meta("a", 5), meta("b", 12)):
+            replacement.add(entry(each))
+        for each in (meta("a", 13), meta("b", 14), meta("c", 15)):
+            replacement.remove(each)
+        assert len(replacement) == 0
+        assert list(replacement.commit("20")) == [Change(meta("a", 5), None)]
+        view = writer.reader
+        assert all(view.gone(f"uid-{name}") for name in "abc")
+        assert view.highest_object_version == "15"
+        indexes_agree(view)
+
+    def test_an_object_that_came_back_is_not_gone(self) -> None:
+        writer = synced()
+        replacement = writer.begin()
+        replacement.add(entry(meta("a", 12)))
+        replacement.remove(meta("a", 13))
+        replacement.add(entry(meta("a", 14)))
+        assert list(replacement.commit("20")) == [Change(None, meta("a", 14))]
+        assert not writer.reader.gone("uid-a")
+        indexes_agree(writer.reader)
+
+
 class TestOddServers:
     """What no server should say must not leave the indexes in disagreement."""
 

@@ -439,10 +439,42 @@ class TestListsAsStreams:
             streaming().streamed("0")
 
 
-def test_large_objects_come_fewer_at_a_time() -> None:
+class TestAudit:
+    def test_a_list_follows_after_hours_of_watching_however_they_were_cut(self) -> None:
+        made = watching()
+        hours = 0.0
+        while isinstance(next_request(made), WatchFrom | CheckHistory):
+            if made.mode is Mode.CHECK:
+                made.checked("100")
+                continue
+            made.failed(Unreachable("reset"), LONG) if hours % 1 < 0.5 else made.ended(LONG)
+            hours += LONG / 3600
+        assert hours == pytest.approx(4.0, abs=0.1)
+        assert (made.request(), made.complete) == ((FIRST_PAGE, delay(made)), True)
+
+    def test_the_time_is_drawn_and_begins_again_with_every_list(self) -> None:
+        made = watching()
+        for _ in range(3):
+            made.ended(3 * 3600)
+            made.list_again()
+            made.page(page())
+        assert isinstance(next_request(made), WatchFrom)
+
+
+def test_pages_after_the_first_are_as_many_objects_as_make_two_mebibytes() -> None:
     made = machine()
-    mebibyte = 1 << 20
-    made.page(Page([msgspec.Raw(b"{}")] * 500, b"", "100", "t1", size=500 * mebibyte))
-    assert next_request(made) == ListPage((FILTER, ("limit", "4"), ("continue", "t1")), first=False)
-    made.page(Page([msgspec.Raw(b"{}")] * 4, b"", "100", "t2", size=4 * 512))
-    assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t2")), first=False)
+    kibibyte = 1 << 10
+
+    def limit_after(objects: int, size: int) -> str:
+        made.page(Page([msgspec.Raw(b"{}")] * objects, b"", "100", "t1", size=size))
+        return dict(next_request(made).query)["limit"]
+
+    assert limit_after(500, 500 * kibibyte) == "2048"
+    assert limit_after(500, 500) == "5000"
+    assert limit_after(2, 2 * 1024 * kibibyte) == "2"
+    assert limit_after(1, 9 * 1024 * kibibyte) == "1"
+    made.list_again()
+    assert dict(next_request(made).query)["limit"] == "1"
+    assert limit_after(500, 500 * kibibyte) == "2048"
+    made.list_again()
+    assert dict(next_request(made).query)["limit"] == "500"
