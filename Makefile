@@ -71,6 +71,9 @@ peers: setup cluster ## controllers in Go, Rust and Python that nobody here wrot
 simulate-watches: setup ## a day of faults between informers and a server, in virtual time (SEED=, HOURS=24): half a minute
 	$(BIN)/python -m tests.integration.watchsim.simulation --seed $(or $(SEED),0) --hours $(or $(HOURS),24)
 
+fuzz: setup ## readers of what others wrote, MINUTES=10 each, two at a time; READER= for one
+	$(BIN)/python -m tests.fuzz.long --minutes $(or $(MINUTES),10) $(if $(READER),--reader $(READER))
+
 test: check cluster ## everything: check, then all tests that need a server, then the model
 	$(PYTEST) tests --ignore=tests/unit --ignore=tests/clients/test_peers.py
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from shards.errors import ConfigError
 _MESSAGE = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
 _NUMBER_WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)[a-z]*\s*")
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel = 2
 _KINDS = {
     "object": "a mapping of fields",
     "array": "a list",
@@ -40,13 +43,22 @@ def translate(message: str, document: Mapping[str, Any]) -> ConfigError:
         return ConfigError(_join(path, missing[1]), "this field is required")
     value = _value_at(document, path)
     if choices := _choices_at(path):
-        return ConfigError(path, f"{value!r} is not allowed{suggestion(str(value), choices, 'write one of')}")
+        return ConfigError(path, f"{_shown(value)} is not allowed{suggestion(_word(value), choices, 'write one of')}")
     wanted = re.search(r"Expected `(.*?)`", what)
     if wanted is None:
         return ConfigError(path, what)
     kinds = [_KINDS.get(kind, kind) for kind in wanted[1].split(" | ") if kind != "null"]
-    shown = "nothing" if value is None else repr(value)
+    shown = "nothing" if value is None else _shown(value)
     return ConfigError(path, f"{shown} is not {' or '.join(kinds)}{_unit_hint(value)}")
+
+
+def _shown(value: object) -> str:
+    """In short where it is no single value: aliases of YAML can make a list endless, or its text."""
+    return _BRIEF.repr(value) if isinstance(value, dict | list | set | tuple) else repr(value)
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else _shown(value)
 
 
 def suggestion(word: str, known: Sequence[str], otherwise: str) -> str:

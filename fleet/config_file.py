@@ -18,6 +18,10 @@ from shards.errors import ConfigError
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_FLEET_NAME = 52
 
+_OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What the loader raises, beside its own errors, for a date with a thirteenth month, a number of thousands of digits,
+a tag that does not fit its value."""
+
 _ABOVE_ZERO = 1e-9
 _ENDLESS = 1e9
 _BOUNDS: dict[str, tuple[float, float]] = {
@@ -75,6 +79,10 @@ def parse_config(text: str) -> FleetConfig:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
         raise ConfigError("", f"not valid YAML{where}: {getattr(error, 'problem', None) or error}") from error
+    except _OF_VALUES as error:
+        raise ConfigError("", f"a value is not what it looks like: {error}; put it in quotes") from error
+    except RecursionError:
+        raise ConfigError("", "it is nested too deeply") from None
     if not isinstance(document, dict):
         raise ConfigError("", "the config must be a mapping of fields that begins with `fleet: <name>`")
     return config_from(document)
@@ -87,6 +95,8 @@ def config_from(document: Mapping[str, Any]) -> FleetConfig:
         config = msgspec.convert(document, FleetConfig)
     except msgspec.ValidationError as error:
         raise translate(str(error), document) from error
+    except UnicodeEncodeError as error:
+        raise ConfigError("", "a text holds half a character (an unpaired surrogate)") from error
     _check_names(config)
     _check_values(msgspec.to_builtins(config))
     _check_relations(config)
@@ -138,12 +148,17 @@ def _check_values(values: Mapping[str, Any]) -> None:
         value = _at(values, path)
         # Written so that not-a-number fails it too.
         if value is not None and not low <= value <= high:
-            raise ConfigError(path, f"{value:g} is out of bounds; {_bounds_text(low, high)}")
+            raise ConfigError(path, f"{_number(value)} is out of bounds; {_bounds_text(low, high)}")
     for path, only in _ONLY_SO_FAR.items():
         value = _at(values, path)
         if value != only:
             shown = msgspec.json.encode(only).decode()
             raise ConfigError(path, f"this version supports {shown} only; leave the field out")
+
+
+def _number(value: float) -> str:
+    """Whole numbers may be larger than any float."""
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _bounds_text(low: float, high: float) -> str:

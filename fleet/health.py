@@ -37,10 +37,18 @@ class Unanswered(Exception):
     """The child has no socket, does not answer in time, or answered with an error."""
 
 
-def unready_reason(now: float, *, held_until: float, view_confirmed_at: float, lease_seconds: float) -> str:
+VIEW_AGE_SECONDS = 90.0
+"""Oldest view of objects on a worker that is ready. API servers send a bookmark every minute, so a view whose watch is
+well is never as old. A watch that is silent is given up after 75 s; `shards.freshness` lists after 150 s."""
+
+
+def unready_reason(
+    now: float, *, held_until: float, view_confirmed_at: float, lease_seconds: float, view_age: float = 0.0
+) -> str:
     """Why a member is not ready; "" when it is. Times are boot-clock seconds.
 
-    Ready: its member Lease is held, and its view of map and shard Leases was confirmed within a lease (R13).
+    Ready: its member Lease is held, its view of map and shard Leases was confirmed within a lease (R13), and what its
+    shards see was known to be current within VIEW_AGE_SECONDS. view_age: in seconds, of the shard furthest behind.
     """
     if not math.isfinite(held_until):
         return "the member Lease is not held"
@@ -48,6 +56,8 @@ def unready_reason(now: float, *, held_until: float, view_confirmed_at: float, l
         return f"the member Lease ran out {now - held_until:.1f} s ago"
     if now - view_confirmed_at > lease_seconds:
         return "the view of map and shard Leases is not confirmed"
+    if view_age > VIEW_AGE_SECONDS:
+        return f"a view of objects was last known to be current {view_age:.0f} s ago"
     return ""
 
 

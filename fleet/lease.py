@@ -60,7 +60,8 @@ class Lease(msgspec.Struct):
 
     def seconds(self, unreadable: float) -> float:
         """The exact lease where it agrees with leaseDurationSeconds, else the longer; LONGEST_SECONDS at most."""
-        whole = float(self.spec.lease_duration_seconds or 0)
+        # The field holds 32 bits; a number that no float holds can still be written where nobody checks.
+        whole = float(max(0, min(self.spec.lease_duration_seconds or 0, _MAX_INT32)))
         exact = _positive(self.note("lease-seconds"))
         if exact and math.ceil(exact) == whole:
             return exact
@@ -80,7 +81,7 @@ def lease_of(obj: Object | bytes) -> Lease | None:
     """None where it has not the shape of a Lease."""
     try:
         return msgspec.json.decode(obj, type=Lease) if isinstance(obj, bytes) else msgspec.convert(obj, Lease)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):  # of brackets a thousand deep
         return None
 
 

@@ -15,6 +15,17 @@ _MAP_KEY = "map.json"
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
 
 
+class _MapMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _MapObject(msgspec.Struct):
+    """As much of a ConfigMap as holds a map."""
+
+    metadata: _MapMetadata
+    data: dict[str, str] | None = None
+
+
 class _MapHead(msgspec.Struct, rename="camel"):
     protocol: int
     hash_version: int
@@ -42,9 +53,11 @@ class _MapBody(msgspec.Struct, rename="camel"):
 
 def stored_map(obj: Object, fleet: str) -> StoredMap:
     """Raises MapUnreadable, and ProtocolMismatch for a protocol or hash that this program does not know."""
-    version = str(obj["metadata"].get("resourceVersion", ""))
-    text = (obj.get("data") or {}).get(_MAP_KEY, "")
+    version = ""
     try:
+        stored = msgspec.convert(obj, _MapObject)
+        version = stored.metadata.resource_version
+        text = (stored.data or {}).get(_MAP_KEY, "")
         head = msgspec.json.decode(text, type=_MapHead)
         if (head.protocol, head.hash_version) != (PROTOCOL_VERSION, HASH_VERSION):
             raise ProtocolMismatch(

@@ -83,7 +83,7 @@ class RecordApi:
         if kind is Kind.MAP:
             try:
                 return stored_map(msgspec.json.decode(raw), self.names.fleet)
-            except MapUnreadable:
+            except (MapUnreadable, msgspec.DecodeError, RecursionError):
                 return None
         lease = self.lease(raw)
         if lease is None:

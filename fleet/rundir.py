@@ -10,6 +10,8 @@ Private to the user (mode 0700). The runtime root is $XDG_RUNTIME_DIR, else the 
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -52,11 +54,45 @@ def create(kind: str, chosen: Path | None = None) -> Path:
     """A run directory: `chosen`, or a fresh one of our own under the root.
 
     kind: "run" or "dev". Raises ConfigError for a path that cannot be made, or in which no unix socket fits.
+    A fresh one is held for as long as this process or a child of it lives; what killed ones left is removed.
     """
+    if chosen is None:
+        _remove_left(root(), kind)
     directory = (chosen if chosen is not None else root() / f"{kind}-{os.getpid()}").absolute()
     prepare(directory)
     socket_path(directory, _LONGEST_CHILD_NAME)
+    if chosen is None:
+        _hold(directory)
     return directory
+
+
+def _hold(directory: Path) -> None:
+    """A lock that ends with the last process that has it, however it ends. Open for good, on purpose."""
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    with contextlib.suppress(OSError):  # a file system without locks: the process alone decides there
+        fcntl.flock(held, fcntl.LOCK_SH)
+
+
+def _remove_left(place: Path, kind: str) -> None:
+    """Directories of which neither the process nor the lock is there any more.
+
+    The lock alone would take one that was made this moment; the process alone, one of another container.
+    """
+    for directory in place.glob(f"{kind}-*"):
+        number = directory.name.rpartition("-")[2]
+        if not number.isdecimal() or started(int(number)) is not None:
+            continue
+        try:
+            found = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(directory)
+        except OSError:
+            continue  # a child of it ends just now
+        finally:
+            os.close(found)
 
 
 def remove(directory: Path) -> None:

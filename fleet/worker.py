@@ -133,7 +133,7 @@ class Worker:
         return self._view is not None
 
     def status(self) -> dict[str, Any]:
-        """For the agent: JSON-able. ready: a member, on a view that was confirmed within a lease; reason: why not."""
+        """For the agent: JSON-able. ready: see `fleet.health.unready_reason`; reason: why not."""
         reason = "no view of map and shard Leases yet"
         if self._view is not None:
             reason = unready_reason(
@@ -141,6 +141,7 @@ class Worker:
                 held_until=self.member.until(),
                 view_confirmed_at=self._view.confirmed_at,
                 lease_seconds=self.settings.lease_seconds,
+                view_age=max((each.view_age for each in self.open_shards), default=0.0),
             )
         return {
             "member": self.settings.name,
@@ -154,6 +155,11 @@ class Worker:
                 if runner.local.phase is not Phase.IDLE
             },
         }
+
+    @property
+    def open_shards(self) -> list[OwnedShard]:
+        """Those that it holds and whose reconciles run."""
+        return [each.shard for each in self.runners.values() if each.holding and each.shard and each.shard.open]
 
     def _report(self) -> Report:
         loads = {str(each): runner.load() for each, runner in self.runners.items()}

@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 
 from fleet.linefile import LineFile
-from fleet.owned_shard import OwnedShard
 from fleet.worker import Worker
 from shards.clock import Clock, boot_seconds
 from shards.errors import ConfigError
@@ -93,12 +92,10 @@ async def _beat(worker: Worker, journal: Journal, seconds: float) -> None:
 def pulse_of(worker: Worker, figures: Callable[[], dict[str, float]] | None = None) -> Note:
     """owned: ranges that are held. open: those whose reconciles run. view_age, longest_wait: see `Shard.pulse`, of the
     worst of these. The rest: see `process_figures`."""
-    held = [runner for runner in worker.runners.values() if runner.holding]
-    opened: list[OwnedShard] = [each.shard for each in held if each.shard is not None and each.shard.open]
-    pulses = [each.pulse() for each in opened]
+    pulses = [each.pulse() for each in worker.open_shards]
     counted = {
-        "owned": float(len(held)),
-        "open": float(len(opened)),
+        "owned": float(sum(runner.holding for runner in worker.runners.values())),
+        "open": float(len(pulses)),
         "view_age": max((each["view_age"] for each in pulses), default=0.0),
         "longest_wait": max((each["longest_wait"] for each in pulses), default=0.0),
         **(figures or process_figures)(),

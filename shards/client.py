@@ -75,7 +75,7 @@ def error_from(status: int, body: bytes, retry_after: str | None = None) -> ApiE
     """The error for a failure answer. body: a Status object where the server sent one, else free text."""
     try:
         parsed = msgspec.json.decode(body, type=_Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         parsed = _Status(message=body[:500].decode(errors="replace").strip())
     details = parsed.details or _StatusDetails()
     cause = details.causes[0].reason if details.causes else ""

@@ -39,6 +39,7 @@ class Informer:
 
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
     trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
+    waiting: it sends nothing for a while: the server asked for that, or the last requests failed.
     last_heard: boot-clock reading at the last byte from the server; 0.0 before the first.
     current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
     is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
@@ -65,6 +66,7 @@ class Informer:
         self.source = source
         self.synced = asyncio.Event()
         self.trouble = ""
+        self.waiting = False
         self.last_heard = 0.0
         self.current_at = float("-inf")
         self._transport = transport
@@ -128,7 +130,9 @@ class Informer:
                 self._machine.list_again()
                 return
             if delay > 0:
+                self.waiting = True
                 await asyncio.sleep(delay)
+                self.waiting = False
             if isinstance(request, WatchFrom):
                 await self._watch(request)
             elif isinstance(request, ListPage):
@@ -145,7 +149,7 @@ class Informer:
             self._machine.distrust()
             self._failed(Unreachable(f"{type(error).__name__}: {error}"))
         finally:
-            self._interruptible = False
+            self._interruptible = self.waiting = False
             self._meters.watch_ended()
 
     def _failed(self, error: ShardError) -> None:

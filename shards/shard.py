@@ -16,6 +16,7 @@ from shards.controller import Controller
 from shards.engine import Engine
 from shards.errors import NotOwner, Undrained
 from shards.failing_keys import FailingKey
+from shards.freshness import keep_fresh
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -74,6 +75,9 @@ class Shard:
                 asyncio.create_task(view.informer.run(), name=f"informer {view.name} {self.range.short}")
                 for view in self._views.values()
             ]
+            informers = [view.informer for view in self._views.values()]
+            fresh = keep_fresh(informers, self._runtime.clock)
+            self._tasks.append(asyncio.create_task(fresh, name=f"freshness {self.range.short}"))
 
     async def activate(self, tenure: Tenure, watermark: Watermark | None, *, previous_epoch: int) -> None:
         """The range was claimed: opens the handover gate, then starts the reconciles. Returns when they run.
@@ -159,6 +163,11 @@ class Shard:
         return min(view.informer.last_heard for view in self._views.values())
 
     @property
+    def view_age(self) -> float:
+        """Seconds since the view that is furthest behind was known to be current; infinity before it first was."""
+        return self._runtime.clock() - min(view.informer.current_at for view in self._views.values())
+
+    @property
     def first_reconcile_at(self) -> float | None:
         """Boot-clock reading at the start of the first reconcile of this tenure."""
         starts = [engine.first_reconcile_at for engine in self._engines if engine.first_reconcile_at is not None]
@@ -209,8 +218,7 @@ class Shard:
         now = self._runtime.clock()
         for view in self._views.values():
             view.informer.notes.view(view.store)
-        oldest = min(view.informer.current_at for view in self._views.values())
-        return {"view_age": now - oldest, "longest_wait": max(each.queue.oldest_age(now) for each in self._engines)}
+        return {"view_age": self.view_age, "longest_wait": max(each.queue.oldest_age(now) for each in self._engines)}
 
     # -- the handover gate -------------------------------------------------------------------------------------------
 

@@ -44,6 +44,9 @@ class Feed(Protocol):
     def last_heard(self) -> float: ...
     @property
     def current_at(self) -> float: ...
+
+    @property
+    def waiting(self) -> bool: ...
     def relist(self) -> asyncio.Future[str]: ...
     async def run(self) -> None: ...
 
@@ -117,6 +120,10 @@ class SharedInformer:
     @property
     def last_heard(self) -> float:
         return self._stream.informer.last_heard
+
+    @property
+    def waiting(self) -> bool:
+        return self._stream.informer.waiting
 
     @property
     def current_at(self) -> float:

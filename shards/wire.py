@@ -141,7 +141,7 @@ def decode_page(body: bytes) -> Page:
     """Raises MalformedStream."""
     try:
         found = _decode_list(body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise MalformedStream(f"not a list: {error}") from error
     # Items of built-in kinds come without kind and apiVersion in lists, and with them in watches.
     kind = found.kind.removesuffix("List")

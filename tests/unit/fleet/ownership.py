@@ -68,6 +68,7 @@ class FakeShard:
     watermark: Watermark | None = None
     previous_epoch: int = -1
     calls: list[str] = field(default_factory=list)
+    view_age: float = 0.5
 
     async def prewarm(self) -> None:
         self.calls.append("prewarm")
@@ -102,7 +103,7 @@ class FakeShard:
             raise self.behaviour.stop_error
 
     def pulse(self) -> dict[str, float]:
-        return {"view_age": 0.5, "longest_wait": 0.25}
+        return {"view_age": self.view_age, "longest_wait": 0.25}
 
     def measure(self) -> None: ...
 

@@ -163,3 +163,28 @@ def test_whatever_is_in_the_file_the_answer_is_a_config_or_a_config_error(text: 
 def test_several_namespaces_may_be_given() -> None:
     config = parse_config("{fleet: web, controller: 'a:b', scope: {namespaces: [one, two]}}")
     assert config.scope.namespaces == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("fleet: 2001-13-45\n", "put it in quotes"),
+        (f"fleet: {'9' * 5000}\n", "put it in quotes"),
+        ("fleet: !!timestamp x\n", "put it in quotes"),
+        (f"fleet: {'[' * 2000}\n", "nested too deeply"),
+        ('fleet: web\nshards: {partitionBy: "\\ud800"}\n', "half a character"),
+        (f"fleet: web\ncontroller: a:b\nshards: {{count: {'9' * 400}}}\n", "out of bounds"),
+    ],
+    ids=["no date", "a long number", "a tag that lies", "deep", "a surrogate", "no float"],
+)
+def test_what_no_yaml_reader_expects_is_one_sentence_too(text: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        parse_config(text)
+
+
+def test_a_list_that_aliases_make_endless_is_shown_in_short() -> None:
+    lists = ["&a [x, x, x, x, x, x]"]
+    lists += [f"&{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 6)}]" for n in range(12)]
+    with pytest.raises(ConfigError, match="is not text") as refused:
+        parse_config(f"fleet: web\ncontrollers: [a, [{', '.join(lists)}]]\n")
+    assert len(str(refused.value)) < 1000

@@ -86,13 +86,19 @@ async def test_a_status_that_fails_is_reported_and_the_socket_goes_on(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("held_until", "confirmed_at", "reason"),
+    ("held_until", "confirmed_at", "view_age", "reason"),
     [
-        (105.0, 99.0, ""),
-        (math.inf, 99.0, "the member Lease is not held"),
-        (97.5, 99.0, "the member Lease ran out 2.5 s ago"),
-        (105.0, 91.0, "the view of map and shard Leases is not confirmed"),
+        (105.0, 99.0, 89.0, ""),
+        (math.inf, 99.0, 0.0, "the member Lease is not held"),
+        (97.5, 99.0, 0.0, "the member Lease ran out 2.5 s ago"),
+        (105.0, 91.0, 0.0, "the view of map and shard Leases is not confirmed"),
+        (105.0, 99.0, 91.4, "a view of objects was last known to be current 91 s ago"),
     ],
 )
-def test_ready_is_a_held_member_with_a_confirmed_view(held_until: float, confirmed_at: float, reason: str) -> None:
-    assert unready_reason(100.0, held_until=held_until, view_confirmed_at=confirmed_at, lease_seconds=8.0) == reason
+def test_ready_is_a_held_member_with_views_that_are_current(
+    held_until: float, confirmed_at: float, view_age: float, reason: str
+) -> None:
+    found = unready_reason(
+        100.0, held_until=held_until, view_confirmed_at=confirmed_at, lease_seconds=8.0, view_age=view_age
+    )
+    assert found == reason

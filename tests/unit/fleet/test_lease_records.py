@@ -410,3 +410,14 @@ def test_an_epoch_that_a_hand_raised_beyond_the_field_still_counts_and_can_be_wr
     found = member_record_from_lease(written)
     assert found is not None
     assert found.epoch == 2**40
+
+
+@pytest.mark.parametrize("seconds", [10**400, -(10**400)])
+def test_a_length_that_no_field_holds_counts_as_the_longest_or_none(seconds: int) -> None:
+    lease = lease_of(respecified(member_lease(member()), leaseDurationSeconds=seconds))
+    assert lease is not None
+    assert lease.seconds(8.0) == (UNREADABLE_MEMBER_LEASE_SECONDS if seconds > 0 else 8.0)
+
+
+def test_an_object_of_brackets_is_no_lease() -> None:
+    assert lease_of(b'{"metadata":{"name":"a"},"spec":' + b"[" * 2000) is None

@@ -96,3 +96,11 @@ def test_a_map_of_brackets_is_unreadable() -> None:
     obj["data"]["map.json"] = '{"x":' + "[" * 50_000
     with pytest.raises(MapUnreadable):
         stored_map(obj, FLEET)
+
+
+@pytest.mark.parametrize(
+    "obj", [{}, {"metadata": None}, {"metadata": {}, "data": []}, {"metadata": {}, "data": {"map.json": 1}}]
+)
+def test_an_object_of_another_shape_is_unreadable(obj: Object) -> None:
+    with pytest.raises(MapUnreadable):
+        stored_map(obj, FLEET)

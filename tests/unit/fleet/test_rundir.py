@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from fleet import rundir
 from shards.errors import ConfigError
+from tests.unit.fleet.processes import Forked
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +69,31 @@ def test_the_start_of_a_process_is_known_while_it_lives() -> None:
     os.waitpid(pid, 0)
     assert rundir.started(pid) is None
     assert (rundir.started(os.getpid()) or 0) > 0
+
+
+def make_and_die() -> int:
+    directory = rundir.create("dev")
+    (directory / "fleet.log").write_text("...")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_one() -> None:
+    with Forked(make_and_die) as killed:
+        killed.exit_code()
+    left = rundir.root() / f"dev-{killed.pid}"
+    assert left.exists()
+    rundir.create("run")
+    assert left.exists()
+    made = rundir.create("dev")
+    assert not left.exists()
+    assert made.exists()
+
+
+def test_a_directory_whose_process_or_a_child_of_it_lives_is_left_alone(runtime_root: Path) -> None:
+    rundir.create("dev")
+    mine = rundir.root() / f"dev-{os.getpid()}"
+    # As it looks from another container: no process of that number here.
+    other = mine.rename(rundir.root() / "dev-4194304999")
+    rundir.create("dev")
+    assert other.exists()

@@ -27,6 +27,17 @@ async def test_members_share_the_ranges_between_them() -> None:
         assert len(status["shards"]) == 2
 
 
+async def test_a_worker_on_an_old_view_is_not_ready_until_it_is_current_again() -> None:
+    async with running(Fleet(ranges=2), "a") as fleet:
+        worker = fleet.workers["a"]
+        [first, second] = worker.open_shards
+        first.view_age = 95.0  # type: ignore[misc]  # of the fake
+        status = worker.status()
+        assert (status["ready"], status["reason"]) == (False, "a view of objects was last known to be current 95 s ago")
+        first.view_age = second.view_age  # type: ignore[misc]
+        assert worker.status()["ready"]
+
+
 async def test_nothing_is_written_but_renewals_while_nothing_happens() -> None:
     async with running(Fleet(ranges=8), "a", "b") as fleet:
         await fleet.pass_seconds(1)

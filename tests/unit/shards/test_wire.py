@@ -152,3 +152,8 @@ def test_an_object_of_brackets_is_malformed() -> None:
         decode_item(msgspec.Raw(body), b"")
     with pytest.raises(MalformedStream):
         decode_event(b'{"type":"ADDED","object":' + body + b"}")
+
+
+def test_a_list_of_brackets_is_malformed() -> None:
+    with pytest.raises(MalformedStream):
+        decode_page(b'{"metadata":{"resourceVersion":"1"},"items":' + b"[" * 2000)

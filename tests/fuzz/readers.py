@@ -1,0 +1,190 @@
+"""What reads bytes that somebody else wrote: each with good examples, and with the errors that it documents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+import msgspec
+
+from fleet.config_file import parse_config
+from fleet.coordination import CoordinatorRecord, ProtocolMismatch
+from fleet.lease_records import (
+    Times,
+    coordinator_record,
+    lease_from_coordinator,
+    lease_from_member,
+    lease_from_shard,
+    lease_of,
+    micro_time,
+)
+from fleet.map_record import configmap_from_map
+from fleet.object_names import Kind, Names
+from fleet.record_api import RecordApi
+from shards.client import JSON, Query, Transport, error_from
+from shards.errors import ConfigError
+from shards.keyrange import WHOLE
+from shards.objects import Object
+from shards.watermark import ResourceMark, Unseen, Watermark
+from shards.wire import LineSplitter, MalformedStream, decode_event, decode_item, decode_page
+from tests.unit.fleet.records import FLEET, member, shard, shard_map
+
+LIMIT_BYTES = 1000
+"""Of a line, so that fuzzing gets there."""
+
+_NAMES = Names(FLEET, "prod")
+_TIMES = Times(micro_time(0.0), micro_time(1.5))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """read: one input. errors: what it may raise; anything else is a finding. examples: inputs that it accepts."""
+
+    name: str
+    read: Callable[[bytes], object]
+    errors: tuple[type[Exception], ...]
+    examples: tuple[bytes, ...]
+
+
+def _event(kind: str, **metadata: object) -> bytes:
+    about = {"name": "a", "namespace": "ns", "uid": "u-1", "resourceVersion": "12"} | metadata
+    return msgspec.json.encode({"type": kind, "object": {"kind": "X", "apiVersion": "v1", "metadata": about}})
+
+
+_OWNER = {"apiVersion": "v1", "kind": "W", "name": "w", "uid": "w-1", "controller": True}
+_EVENTS = (
+    _event("ADDED", labels={"größe": "🚀"}, ownerReferences=[_OWNER]),
+    _event("DELETED", deletionTimestamp="2026-01-01T00:00:00Z"),
+    _event("BOOKMARK", annotations={"k8s.io/initial-events-end": "true"}),
+    b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old",'
+    b'"details":{"causes":[{"reason":"ResourceVersionTooLarge"}],"retryAfterSeconds":1}}}',
+)
+_LIST = msgspec.json.encode(
+    {
+        "kind": "ConfigMapList",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": "99", "continue": "abc", "remainingItemCount": 3},
+        "items": [msgspec.json.decode(each)["object"] for each in _EVENTS[:2]],
+    }
+)
+
+
+def read_lines(data: bytes) -> None:
+    """Cut by its own first byte; whatever the cuts, the lines are the same, and no more than a line is held."""
+    piece = 1 + (data[0] if data else 0) % 64
+    splitter = LineSplitter(LIMIT_BYTES)
+    found: list[bytes] = []
+    for at in range(0, len(data), piece):
+        found += splitter.feed(data[at : at + piece])
+    end = data.rfind(b"\n")
+    whole = data[: end + 1].split(b"\n")
+    assert found == [line for line in whole if line and not line.isspace()]
+
+
+def read_stream(data: bytes) -> None:
+    for line in LineSplitter().feed(data + b"\n"):
+        event = decode_event(line)
+        if event.error is None:
+            assert event.meta.resource_version.isdigit()
+
+
+def read_page(data: bytes) -> None:
+    page = decode_page(data)
+    for raw in page.items:
+        item = decode_item(raw, page.prefix)
+        assert item.meta.uid
+
+
+def read_failure(data: bytes) -> None:
+    error_from(500, data, data[:8].decode("latin-1"))
+
+
+def read_config(data: bytes) -> None:
+    parse_config(data.decode("utf-8", "ignore"))
+
+
+class _NoTransport(Transport):
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        user_agent: str = "",
+        timeout_seconds: float = 30.0,
+        not_after: float | None = None,
+    ) -> bytes:
+        raise AssertionError("a reader asks nobody")
+
+    def stream(
+        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        raise AssertionError("a reader asks nobody")
+
+    async def close(self) -> None: ...
+
+
+_API = RecordApi(_NoTransport(), _NAMES, user_agent=lambda: "", timeout_seconds=1.0, wall=lambda: 0.0)
+
+
+def read_map(data: bytes) -> None:
+    _API.record(Kind.MAP, data)
+
+
+def read_member(data: bytes) -> None:
+    _API.record(Kind.MEMBER, data)
+
+
+def read_shard(data: bytes) -> None:
+    _API.record(Kind.SHARD, data)
+
+
+def read_coordinator(data: bytes) -> None:
+    lease = lease_of(data)
+    if lease is not None:
+        coordinator_record(lease, FLEET)
+
+
+def _answered(obj: Object) -> bytes:
+    obj["metadata"] |= {"resourceVersion": "77", "uid": "uid-1"}
+    return msgspec.json.encode(obj)
+
+
+def _coordinator() -> Object:
+    record = CoordinatorRecord(holder="pod.nonce", epoch=4, lease_seconds=8.0, renewals=9)
+    return lease_from_coordinator(_NAMES, record, replaces="", times=_TIMES)
+
+
+_MARKS = Watermark(3, {"v1/pods": ResourceMark("d", "12", (Unseen("v1/pods", "ns", "a", "u", "13"),))})
+_CONFIGS = (
+    b"fleet: web\ncontroller: websites:websites\n",
+    b"fleet: web\ncontrollers: [a:b, c.py:d]\nshards: {count: 64, partitionBy: uid}\nworkers: {perPod: 2}\n"
+    b"coordination: {leaseSeconds: 8, renewSeconds: 2.0}\nfeatureGates: {ServerSideSharding: on}\n"
+    b"scope: {namespaces: [default], labelSelector: 'a=b'}\nqueue: &q {baseDelaySeconds: 0.1}\nlog: {level: info}\n",
+)
+
+_STREAM = (MalformedStream,)
+READERS = (
+    Reader("lines", read_lines, _STREAM, (b"".join(each + b"\n" for each in _EVENTS),)),
+    Reader("stream", read_stream, _STREAM, _EVENTS),
+    Reader("page", read_page, _STREAM, (_LIST,)),
+    Reader("failure", read_failure, (), (_EVENTS[3][25:-1], b"upstream connect error")),
+    Reader("config", read_config, (ConfigError,), _CONFIGS),
+    Reader("map", read_map, (ProtocolMismatch,), (_answered(configmap_from_map(_NAMES, shard_map(), replaces="1")),)),
+    Reader(
+        "member",
+        read_member,
+        (ProtocolMismatch,),
+        (_answered(lease_from_member(_NAMES, member(), replaces="1", times=_TIMES)),),
+    ),
+    Reader(
+        "shard",
+        read_shard,
+        (ProtocolMismatch,),
+        (_answered(lease_from_shard(_NAMES, shard(WHOLE, watermark=_MARKS), replaces="1", times=_TIMES)),),
+    ),
+    Reader("coordinator", read_coordinator, (ProtocolMismatch,), (_answered(_coordinator()),)),
+)
