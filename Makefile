@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster clean
+.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-store clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ bench-transport: setup ## CPU per request against plain aiohttp, likewise
 
 bench-devcluster: setup ## the embedded API server: writes, deliveries, lists, memory, virtual time; likewise
 	$(BIN)/python -m benchmarks.devcluster
+
+bench-store: setup ## the store: memory an object, CPU of ingest and reads, longest step; likewise
+	$(BIN)/python -m benchmarks.store
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

@@ -132,8 +132,6 @@ def _check_names(config: FleetConfig) -> None:
         raise ConfigError(
             "controller", "name exactly one of controller and controllers, such as `controller: websites:websites`"
         )
-    if len(config.scope.namespaces) > 1:
-        raise ConfigError("scope.namespaces", "this version supports one namespace, or none for all of them")
     for index, namespace in enumerate(config.scope.namespaces):
         if not _DNS_LABEL.fullmatch(namespace):
             raise ConfigError(f"scope.namespaces[{index}]", f"{namespace!r} is not the name of a namespace")

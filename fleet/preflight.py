@@ -23,7 +23,7 @@ from shards.objects import Object, Resource
 
 _REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _READ = ("get", "list", "watch")
-_WRITE = (*_READ, "create", "update", "patch", "delete")
+_WRITE = ("create", "update", "patch", "delete")
 _STATUS = ("update", "patch")
 
 
@@ -130,12 +130,21 @@ def needs(controllers: Iterable[Controller], scope: Sequence[str], names: Names)
         Need(CONFIG_MAPS, names.namespace, ("get", "update"), name=names.map),
     ]
     for controller in controllers:
-        for where in scope or ("",):
-            found.append(Need(controller.primary, where, _READ))
-            found.append(Need(controller.primary, where, _STATUS, "status"))
-            found.extend(Need(resource, where, _WRITE) for resource in controller.owned)
-            found.extend(Need(watch.resource, where, _READ) for watch in controller.watched)
+        found += _needs_of_view(controller.primary, scope, ())
+        found += [Need(controller.primary, where, _STATUS, "status") for where in scope or ("",)]
+        for resource in controller.owned:
+            found += _needs_of_view(resource, scope, _WRITE)
+        for watch in controller.watched:
+            own = controller.selections[watch.resource].namespaces
+            found += _needs_of_view(watch.resource, scope if own is None else own, ())
     return found
+
+
+def _needs_of_view(resource: Resource, namespaces: Sequence[str], writes: tuple[str, ...]) -> list[Need]:
+    """Several namespaces are one watch of all of them; single objects are still asked for where they are."""
+    if len(namespaces) < 2:
+        return [Need(resource, "".join(namespaces), (*_READ, *writes))]
+    return [Need(resource, "", _READ[1:]), *(Need(resource, each, (_READ[0], *writes)) for each in namespaces)]
 
 
 def _resources(controller: Controller) -> tuple[Resource, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import logging
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
@@ -10,9 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 from shards.fence import Fence
 from shards.fenced import FencedClient, resource_of
 from shards.objects import Key, Object, ObjectName, Resource
-from shards.view import View
+from shards.view import Listing, View
 
 T = TypeVar("T")
+
+
+PLAIN_SLICE = 256
+"""Objects that are decoded for a plain function at a time, before the event loop goes on."""
 
 
 class Request(NamedTuple):
@@ -46,7 +51,39 @@ class StoreReads:
             return self._view.own()
         return self._view.get(resource_of(resource), _named(self._view, name))
 
-    def owned(self, resource: str | Resource) -> list[Object]:
+    def get_as(
+        self, type: type[T], resource: str | Resource | None = None, name: str | ObjectName | None = None
+    ) -> T | None:
+        """The same as the caller's own `msgspec.Struct`: its fields are decoded and checked, all others skipped.
+
+        Raises msgspec.ValidationError, which names the field, where the object does not fit.
+        """
+        if resource is None or name is None:
+            return self._view.own_as(type)
+        return self._view.get_as(resource_of(resource), _named(self._view, name), type)
+
+    def list(
+        self,
+        resource: str | Resource,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Listing:
+        """The objects of this view that have all these labels, in one namespace or in all (None).
+
+        What is missing from it may exist all the same, as with `get`. Iterate over it within one step of the event
+        loop, or be prepared for objects that changed meanwhile.
+        """
+        return self._view.select(resource_of(resource), namespace=namespace, labels=labels)
+
+    def find(self, resource: str | Resource, index: str, value: str) -> Listing:
+        """The objects of this view that a declared index has under the value.
+
+        `.unknown` of the result names those for which the index's function failed.
+        """
+        return self._view.find(resource_of(resource), index, value)
+
+    def owned(self, resource: str | Resource) -> builtins.list[Object]:
         """The objects of that resource that the primary controls, in order of name."""
         return self._view.owned(resource_of(resource))
 
@@ -125,6 +162,12 @@ class _Plain:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
+class PlainListing(list[Object]):
+    """A `Listing` in full."""
+
+    unknown: tuple[ObjectName, ...] = ()
+
+
 class _PlainStore(_Plain):
     __slots__ = ("_store",)
 
@@ -135,8 +178,36 @@ class _PlainStore(_Plain):
     def get(self, resource: str | Resource | None = None, name: str | ObjectName | None = None) -> Object | None:
         return self._on_loop(lambda: self._store.get(resource, name))
 
-    def owned(self, resource: str | Resource) -> list[Object]:
+    def get_as(
+        self, type: type[T], resource: str | Resource | None = None, name: str | ObjectName | None = None
+    ) -> T | None:
+        return self._on_loop(lambda: self._store.get_as(type, resource, name))
+
+    def list(
+        self,
+        resource: str | Resource,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> PlainListing:
+        return self._whole(lambda: self._store.list(resource, namespace=namespace, labels=labels))
+
+    def find(self, resource: str | Resource, index: str, value: str) -> PlainListing:
+        return self._whole(lambda: self._store.find(resource, index, value))
+
+    def owned(self, resource: str | Resource) -> builtins.list[Object]:
         return self._on_loop(lambda: self._store.owned(resource))
+
+    def _whole(self, look: Callable[[], Listing]) -> PlainListing:
+        listing = self._on_loop(look)
+        found = PlainListing()
+        found.unknown = listing.unknown
+        for begin in range(0, len(listing), PLAIN_SLICE):
+            found += self._part(listing, begin)
+        return found
+
+    def _part(self, listing: Listing, begin: int) -> builtins.list[Object]:
+        return self._on_loop(lambda: [*listing.part(begin, begin + PLAIN_SLICE)])
 
     def _on_loop(self, read: Callable[[], T]) -> T:
         async def run() -> T:

@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 
 from shards.context import Context, PlainContext, Request
 from shards.errors import ConfigError
+from shards.indexes import Index
+from shards.intake import Transform
 from shards.objects import Meta, ObjectName, Resource
 from shards.settings import ScopeSettings
 
@@ -66,19 +68,53 @@ class Watch:
     map: MapFunction
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a resource a view holds, and what of them.
+
+    namespaces: None for those of the fleet. Selectors as kubectl writes them, "" for all objects.
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    namespaces: tuple[str, ...] | None = None
+    transform: Transform | None = None
+    metadata_only: bool = False
+    indexes: tuple[Index, ...] = ()
+
+
+EVERYTHING = Selection()
+
+
 class Controller:
     """One reconcile function and the resources that wake it. Declared at import time; checked as it is declared.
 
     name: DNS label, unique in the fleet; part of metrics, logs and the fleet's identity.
     primary: the resource whose objects are reconciled, such as "apps/v1/deployments".
+    label_selector, field_selector: which of its objects, besides what the fleet's scope says; as kubectl writes them.
+    transform: drops, from objects on their way into the view, what no reconcile reads. metadata_only: keeps no more
+    than metadata of them. indexes: what the view can be searched by.
     Raises ConfigError from every declaration that cannot work.
     """
 
-    def __init__(self, name: str, *, primary: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        primary: str,
+        label_selector: str = "",
+        field_selector: str = "",
+        transform: Transform | None = None,
+        metadata_only: bool = False,
+        indexes: Sequence[Index] = (),
+    ) -> None:
         if not _NAME.fullmatch(name):
             raise ConfigError("name", f"{name!r} is no controller name; use lower-case letters, digits and dashes")
         self.name = name
         self.primary = Resource.parse(primary, f"{name}.primary")
+        self.selections: dict[Resource, Selection] = {}
+        """What is held of each resource, by what its declaration says."""
+        self._select(self.primary, "primary", label_selector, field_selector, None, transform, metadata_only, indexes)
         self.owned: tuple[Resource, ...] = ()
         self.watched: tuple[Watch, ...] = ()
         self.plain = False
@@ -86,22 +122,48 @@ class Controller:
         self._function: ReconcileFunction | None = None
         self._takes_request = True
 
-    def owns(self, resource: str) -> Controller:
+    def owns(
+        self,
+        resource: str,
+        *,
+        transform: Transform | None = None,
+        metadata_only: bool = False,
+        indexes: Sequence[Index] = (),
+    ) -> Controller:
         """Objects of this resource are created by the reconcile and carry the primary as their controller.
 
-        A change of one wakes its primary. Returns the controller, for chaining.
+        A change of one wakes its primary. The rest as for the primary. Returns the controller, for chaining.
         """
-        self.owned += (self._secondary(resource, "owns"),)
+        owned = self._secondary(resource, "owns")
+        self._select(owned, "owns", "", "", None, transform, metadata_only, indexes)
+        self.owned += (owned,)
         return self
 
-    def watches(self, resource: str, *, map: MapFunction) -> Controller:
+    def watches(
+        self,
+        resource: str,
+        *,
+        map: MapFunction,
+        namespaces: Sequence[str] | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        transform: Transform | None = None,
+        metadata_only: bool = False,
+        indexes: Sequence[Index] = (),
+    ) -> Controller:
         """A change of these objects wakes the primaries that `map` names. Returns the controller, for chaining.
 
-        `map` gets the metadata of the object before and after the change.
+        `map` gets the metadata of the object before and after the change. namespaces: where to look; empty: in all of
+        them, as for a resource without namespaces; None: in those of the fleet's scope. The rest as for the primary.
         """
         if not callable(map):
             raise ConfigError(f"{self.name}.watches", "map must be a function from Meta to names of primaries")
-        self.watched += (Watch(self._secondary(resource, "watches"), map),)
+        if isinstance(namespaces, str):
+            raise ConfigError(f"{self.name}.watches", f"namespaces is a list of names; write [{namespaces!r}]")
+        watched = self._secondary(resource, "watches")
+        where = None if namespaces is None else tuple(sorted(namespaces))
+        self._select(watched, "watches", label_selector, field_selector, where, transform, metadata_only, indexes)
+        self.watched += (Watch(watched, map),)
         return self
 
     def reconcile(self, function: F) -> F:
@@ -134,6 +196,29 @@ class Controller:
         """Raises ConfigError when the declaration is not complete."""
         if self._function is None:
             raise ConfigError(f"{self.name}.reconcile", "missing; decorate a function with @controller.reconcile")
+
+    def _select(
+        self,
+        resource: Resource,
+        verb: str,
+        label_selector: str,
+        field_selector: str,
+        namespaces: tuple[str, ...] | None,
+        transform: Transform | None,
+        metadata_only: bool,
+        indexes: Sequence[Index],
+    ) -> None:
+        path = f"{self.name}.{verb}"
+        for name, selector in (("label_selector", label_selector), ("field_selector", field_selector)):
+            if not isinstance(selector, str):
+                raise ConfigError(path, f"{name} is text as kubectl writes it, such as 'tier=web', not {selector!r}")
+        if transform is not None and not callable(transform):
+            raise ConfigError(path, "transform must be a function from an object to what is kept of it")
+        if len({index.name for index in indexes}) != len(indexes):
+            raise ConfigError(path, "two indexes have one name")
+        self.selections[resource] = Selection(
+            label_selector, field_selector, namespaces, transform, metadata_only, tuple(indexes)
+        )
 
     def _secondary(self, text: str, verb: str) -> Resource:
         path = f"{self.name}.{verb}"
@@ -170,6 +255,10 @@ def scope_of(controllers: Sequence[Controller], scope: ScopeSettings) -> str:
         owned = ",".join(sorted(map(str, controller.owned)))
         watched = ",".join(sorted(str(watch.resource) for watch in controller.watched))
         lines.append(f"{controller.name} {owned} {watched}")
+        for resource, each in controller.selections.items():
+            if (each.label_selector, each.field_selector, each.namespaces) != ("", "", None):
+                where = "" if each.namespaces is None else f"in {','.join(each.namespaces)}"
+                lines.append(f"{controller.name} {resource} {each.label_selector} {each.field_selector} {where}")
     return _digest(lines)
 
 

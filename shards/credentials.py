@@ -1,4 +1,4 @@
-"""Who we are towards the API server: the Authorization header, renewed before it is stale and when it is refused."""
+"""Who we are towards the API server, and whom we trust: renewed before it is stale and when either side refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ RELOAD_SECONDS = 1.0
 
 
 class Access(NamedTuple):
-    """Where the server is and who we are. authorization: header value; "" = none. fresh_seconds: for how long it is."""
+    """Where the server is and who we are.
+
+    authorization: header value; "" = none. fresh_seconds: for how long it is. ssl: authority and client certificate;
+    the same object for as long as their content is the same.
+    """
 
     host: str
     namespace: str
@@ -36,30 +40,30 @@ Load = Callable[[], Access]
 
 
 class Credentials:
-    """The Authorization header. Renewed in the background before it is stale, and on demand when the server refuses."""
+    """What requests carry now. Renewed in the background before it is stale, and on demand when it is refused."""
 
     def __init__(self, access: Access, load: Load, clock: Clock) -> None:
         self._load = load
         self._clock = clock
-        self._header = access.authorization
+        self._access = access
         self._loaded_at = clock()
         self._stale_at = self._loaded_at + access.fresh_seconds
         self._renewal: asyncio.Task[None] | None = None
 
-    def header(self) -> str:
+    def current(self) -> Access:
         """The present one; starts a renewal where it is stale."""
         if self._clock() >= self._stale_at:
             self._start()
-        return self._header
+        return self._access
 
-    async def replaced(self, refused: str, within_seconds: float) -> bool:
-        """Whether there is another header than the one that the server refused. All callers share one renewal.
+    async def replaced(self, refused: Access, within_seconds: float) -> bool:
+        """Whether there is another one than that which was refused. All callers share one renewal.
 
         within_seconds: how long to wait for it. A plugin that hangs must not hold a request beyond its own timeout.
         """
-        if self._header == refused and (self._renewing() or self._clock() >= self._loaded_at + RELOAD_SECONDS):
+        if self._access is refused and (self._renewing() or self._clock() >= self._loaded_at + RELOAD_SECONDS):
             await asyncio.wait((self._start(),), timeout=within_seconds)
-        return self._header != refused
+        return self._access is not refused
 
     async def close(self) -> None:
         if self._renewal is not None:
@@ -82,5 +86,6 @@ class Credentials:
             log.warning("credentials were not renewed: %s", error)
             self._stale_at = self._clock() + RETRY_SECONDS
             return
-        self._header = access.authorization
+        if access.authorization != self._access.authorization or access.ssl is not self._access.ssl:
+            self._access = access
         self._stale_at = self._clock() + access.fresh_seconds

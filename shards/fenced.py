@@ -105,12 +105,17 @@ class FencedClient:
     async def update(self, resource: str | Resource, body: Object) -> Object:
         """Replaces the object. The body carries the resourceVersion that was read; raises ValueError otherwise.
 
-        Raises TerminalError, as every write does, when the primary is meant and a successor has its name.
+        Raises TerminalError, as every write does, when the primary is meant and a successor has its name; ConfigError
+        where the body was read from a trimmed view.
         """
         resource = resource_of(resource)
         name = self._named(body)
         if not body["metadata"].get("resourceVersion"):
             raise ValueError("an update needs metadata.resourceVersion: it replaces what was read, not what is there")
+        if self._view.trimmed(resource, name, body["metadata"]["resourceVersion"]):
+            raise ConfigError(
+                str(resource), "its view is trimmed, and an update would remove the rest from the server; use patch"
+            )
         snapshot = self._view.snapshot(resource, name)
         metadata = {**body["metadata"]}
         own = (resource, name) == (self._view.primary, self._view.name)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from shards.clock import Clock
-from shards.informer import Informer
+from shards.shared_informer import Feed
 
 STALE_SECONDS = 150.0
 """A silence is noticed after 75 s, and a bookmark comes within 60 s of the next watch: what is older than both did not
@@ -15,7 +15,7 @@ heal by a new watch. A list costs the API server more, so it comes after."""
 LOOK_SECONDS = 5.0
 
 
-async def keep_fresh(informers: Sequence[Informer], clock: Clock) -> None:
+async def keep_fresh(informers: Sequence[Feed], clock: Clock) -> None:
     """Until cancelled. An informer that waits, as it was told to or as it failed before, is left alone."""
     asked: dict[int, asyncio.Future[str]] = {}
     while True:

@@ -18,13 +18,15 @@ class Route:
     primary of this shard at all. One that the view does not hold yet is no loss: its own arrival queues it.
     """
 
-    def __init__(self, find: Callable[[Meta], Iterator[Key]]) -> None:
+    def __init__(self, find: Callable[[Meta], Iterator[Key]] | None, *, quick: bool = True) -> None:
+        """find: None for the object itself. quick: whether it is known to take no time, and not to fail."""
         self._find = find
+        self.quick = quick
 
     @classmethod
     def primary(cls) -> Route:
         """The object itself; both of them where it was deleted and created again under its name."""
-        return cls(lambda meta: iter((Key(meta.namespace, meta.name, meta.uid),)))
+        return cls(None)
 
     @classmethod
     def owned(cls, primaries: StoreReader) -> Route:
@@ -44,13 +46,21 @@ class Route:
 
         def find(meta: Meta) -> Iterator[Key]:
             for name in function(meta):
-                primary = primaries.meta(name)
-                if primary is not None:
-                    yield Key(primary.namespace, primary.name, primary.uid)
+                held = primaries.version_of(name)
+                if held is not None:
+                    yield Key(*name, held[0])
 
-        return cls(find)
+        return cls(find, quick=False)
 
     def keys(self, change: Change) -> Iterator[Key]:
         """Each key once."""
+        if self._find is None:
+            # The most frequent of all, and the one that needs no metadata.
+            return iter(dict.fromkeys(key for key in (change.old_key, change.new_key) if key is not None))
+        find = self._find
         states = (meta for meta in (change.old, change.new) if meta is not None)
-        return iter(dict.fromkeys(key for meta in states for key in self._find(meta)))
+        return iter(dict.fromkeys(key for meta in states for key in find(meta)))
+
+    def find(self, meta: Meta) -> Iterator[Key]:
+        """The keys of one state of an object."""
+        return iter((Key(meta.namespace, meta.name, meta.uid),)) if self._find is None else self._find(meta)

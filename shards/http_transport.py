@@ -1,80 +1,30 @@
 """The API server over HTTP, on connections of our own: the door to aiohttp's client.
 
 Sending late is what this module must not do (design 3.3, R2). Every connection is set to reset on close and to drop
-data that is not acknowledged (SO_LINGER 0, TCP_USER_TIMEOUT); a request that is given up takes its connection with it.
+data that is not acknowledged (`shards.connections`); a request that is given up takes its connection with it.
 The deadline is checked when the connection is in hand, and once more right before the first byte of a request with a
 body is written, which aiohttp does one turn of the loop later.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from shards.attempt import Attempt, NotRepeated, current_attempt, fenced_socket
+from shards.attempt import Attempt, NotRepeated, current_attempt
 from shards.client import JSON, Query, Transport, error_from
 from shards.clock import Clock
+from shards.connections import Connections, timeout
 from shards.credentials import Access, Credentials, Load
 from shards.errors import NotOwner, ShardError, Unauthorized, Unreachable, Untrusted
 
 CONNECT_SECONDS = 10.0
 """For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
-
-KEEPALIVE_SECONDS = 45.0
-"""Idle connections are dropped sooner than servers (90 s) and common load balancers (60 s) drop them."""
-
-READ_BUFFER_BYTES = 1 << 18
-"""Bytes that aiohttp buffers before it stops reading: a page of a list takes few wake-ups."""
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Hands a connection out only to a request that may still be sent."""
-
-    async def connect(
-        self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.connector.Connection:
-        connection = await super().connect(req, traces, timeout)
-        try:
-            transport = connection.transport
-            if transport is None:
-                raise aiohttp.ServerDisconnectedError
-            current_attempt.get().take(transport)
-        except BaseException:
-            connection.release()
-            raise
-        return connection
-
-
-class _Request(aiohttp.ClientRequest):
-    """Looks at the deadline once more before a body is written. Until then the head of the request is held back too."""
-
-    async def write_bytes(
-        self, writer: AbstractStreamWriter, conn: aiohttp.connector.Connection, content_length: int | None = None
-    ) -> None:
-        attempt = current_attempt.get()
-        if attempt.remaining() <= 0:
-            attempt.late = True
-            if conn.protocol is not None:
-                conn.protocol.set_exception(aiohttp.ClientConnectionError("the deadline has passed"))
-            return
-        await super().write_bytes(writer, conn, content_length)
-
-
-class _Response(aiohttp.ClientResponse):
-    """Closed early, it takes its connection down at once: no goodbye, and nothing flushed that was not sent yet."""
-
-    def close(self) -> None:
-        connection = self.connection
-        if connection is not None and connection.transport is not None:
-            connection.transport.abort()
-        super().close()
 
 
 class KubeTransport(Transport):
@@ -88,10 +38,9 @@ class KubeTransport(Transport):
         self.namespace = access.namespace
         self._clock = clock
         self._credentials = Credentials(access, load, clock)
-        # Watches hold their connections for minutes; on connectors of their own they never stand in a request's way.
-        # Without a limit, because a lease renewal must not wait behind a hundred other requests.
-        self._requests = _session(access)
-        self._watches = _session(access)
+        self._connections = Connections(access)
+        self._retired: list[Connections] = []
+        self._closed = False
         self._options: dict[str, Any] = {"allow_redirects": False}
         if access.proxy is not None:
             self._options["proxy"] = access.proxy
@@ -121,21 +70,28 @@ class KubeTransport(Transport):
             # What is on the wire past the deadline is reset (R2), whatever timeout the caller thought of.
             give_up_at = min(give_up_at, not_after)
         url = self._url(path, query)
-        headers = {"Content-Type": content_type} if body is not None else {}
+        # Servers compress answers above 128 KiB only, lists: that costs them less than to encrypt eight times as much.
+        headers = {"Accept-Encoding": "gzip"}
+        if body is not None:
+            headers["Content-Type"] = content_type
         refusals = 0
         while True:
             self._check_open()
-            authorization = self._credentials.header()
+            access = self._credentials.current()
             attempt = Attempt(self._clock, not_after, repeatable=method == "GET")
             seconds = max(give_up_at - self._clock(), 0.001)
+            connections = self._enter(access)
             try:
                 return await self._exchange(
-                    attempt, method, url, body, self._headers(headers, user_agent, authorization), seconds
+                    connections, attempt, method, url, body, self._headers(headers, user_agent, access), seconds
                 )
-            except Unauthorized:
+            except (Unauthorized, Untrusted):
+                # Neither was carried out. The token, the client certificate or the authority may have been replaced.
                 refusals += 1
-                if refusals > 1 or not await self._credentials.replaced(authorization, give_up_at - self._clock()):
+                if refusals > 1 or not await self._credentials.replaced(access, give_up_at - self._clock()):
                     raise
+            finally:
+                await self._leave(connections)
 
     @asynccontextmanager
     async def stream(
@@ -143,36 +99,62 @@ class KubeTransport(Transport):
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport. The connection is reset when the context ends."""
         url = self._url(path, query)
-        timeout = _timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        limits = timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         refusals = 0
         while True:
             self._check_open()
-            authorization = self._credentials.header()
+            access = self._credentials.current()
             attempt = Attempt(self._clock)
+            connections = self._enter(access)
+            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, access)
             try:
-                response = await self._open(attempt, url, self._headers({}, user_agent, authorization), timeout)
+                response = await self._open(connections, attempt, url, headers, limits)
                 break
-            except Unauthorized:
+            except (Unauthorized, Untrusted):
+                await self._leave(connections)
                 refusals += 1
-                if refusals > 1 or not await self._credentials.replaced(authorization, idle_seconds):
+                if refusals > 1 or not await self._credentials.replaced(access, idle_seconds):
                     raise
+            except BaseException:
+                await self._leave(connections)
+                raise
         try:
             yield _Chunks(response, lambda error: self._translated(error, attempt))
         finally:
             # One that has ended has given its connection back: another watch may have it by now.
             response.close()
+            await self._leave(connections)
+
+    def _enter(self, access: Access) -> Connections:
+        """Connections under that TLS context, for one request. Those under an earlier one retire."""
+        if access.ssl is not self._connections.ssl:
+            self._retired.append(self._connections)
+            self._connections = Connections(access)
+        self._connections.users += 1
+        return self._connections
+
+    async def _leave(self, connections: Connections) -> None:
+        """The request is over. What has retired is closed when nobody uses it any more."""
+        connections.users -= 1
+        if self._retired:
+            idle = [each for each in self._retired if not each.users]
+            self._retired = [each for each in self._retired if each.users]
+            for each in idle:
+                await each.close()
 
     def _check_open(self) -> None:
-        if self._requests.closed:
+        if self._closed:
             raise Unreachable("the transport is closed", maybe_applied=False)
 
     async def close(self) -> None:
+        self._closed = True
         await self._credentials.close()
-        await self._requests.close()
-        await self._watches.close()
+        for each in (self._connections, *self._retired):
+            await each.close()
 
     async def _exchange(
         self,
+        connections: Connections,
         attempt: Attempt,
         method: str,
         url: URL,
@@ -184,8 +166,8 @@ class KubeTransport(Transport):
         response: aiohttp.ClientResponse | None = None
         complete = False
         try:
-            response = await self._requests.request(
-                method, url, data=body, headers=headers, timeout=_timeout(total=seconds), **self._options
+            response = await connections.requests.request(
+                method, url, data=body, headers=headers, timeout=timeout(total=seconds), **self._options
             )
             answer = await response.read()
             complete = True
@@ -201,12 +183,17 @@ class KubeTransport(Transport):
         return answer
 
     async def _open(
-        self, attempt: Attempt, url: URL, headers: dict[str, str], timeout: aiohttp.ClientTimeout
+        self,
+        connections: Connections,
+        attempt: Attempt,
+        url: URL,
+        headers: dict[str, str],
+        limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         token = current_attempt.set(attempt)
         opened = False
         try:
-            response = await self._watches.request("GET", url, headers=headers, timeout=timeout, **self._options)
+            response = await connections.watches.request("GET", url, headers=headers, timeout=limits, **self._options)
             if response.status >= 300:
                 answer = await response.read()
                 raise error_from(response.status, answer, response.headers.get("Retry-After"))
@@ -236,35 +223,13 @@ class KubeTransport(Transport):
         text = f"{self.host}{path}"
         return URL(f"{text}?{urlencode(query, quote_via=quote)}" if query else text, encoded=True)
 
-    def _headers(self, headers: dict[str, str], user_agent: str, authorization: str) -> dict[str, str]:
-        found = {**headers, "Accept": JSON, "Accept-Encoding": "identity"}
+    def _headers(self, headers: dict[str, str], user_agent: str, access: Access) -> dict[str, str]:
+        found = {**headers, "Accept": JSON}
         if user_agent:
             found["User-Agent"] = user_agent
-        if authorization:
-            found["Authorization"] = authorization
+        if access.authorization:
+            found["Authorization"] = access.authorization
         return found
-
-
-def _timeout(**seconds: float) -> aiohttp.ClientTimeout:
-    # aiohttp rounds long timeouts up to the loop's next whole second; one that is measured by a lease is exact.
-    return aiohttp.ClientTimeout(**{"total": None, **seconds}, ceil_threshold=math.inf)
-
-
-def _session(access: Access) -> aiohttp.ClientSession:
-    connector = _Connector(
-        ssl=access.ssl if access.ssl is not None else True,
-        limit=0,
-        keepalive_timeout=KEEPALIVE_SECONDS,
-        socket_factory=fenced_socket,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        request_class=_Request,
-        response_class=_Response,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        read_bufsize=READ_BUFFER_BYTES,
-        trust_env=False,
-    )
 
 
 class _Chunks:

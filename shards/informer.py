@@ -11,25 +11,23 @@ from contextlib import suppress
 from shards.client import Transport
 from shards.clock import Clock
 from shards.errors import ShardError, Unreachable
+from shards.gathering import Gathering, initial_chunks
 from shards.informer_meters import InformerMeters
 from shards.informer_notes import InformerNotes
 from shards.journal import NO_JOURNAL, Journal
+from shards.list_waiters import ListWaiters
 from shards.metrics import ShardMetrics
+from shards.slices import Slices
 from shards.source import Source
-from shards.store import Change, Entry, Replacement, StoreReader, StoreWriter
-from shards.watch import CheckHistory, ListPage, Request, WatchFrom, WatchMachine
-from shards.wire import Event, EventType, LineSplitter, decode_event, decode_item, decode_page
+from shards.store import Change, StoreReader, StoreWriter
+from shards.watch import STREAMS, WatchMachine
+from shards.watch_requests import CheckHistory, ListPage, ListStream, Request, WatchFrom
+from shards.wire import Event, EventType, LineSplitter, decode_event, decode_page
 
 log = logging.getLogger(__name__)
 
 LIST_TIMEOUT_SECONDS = 60.0
 """For one page. The API server gives up on its own after 60 s."""
-
-SLICE_SECONDS = 0.005
-"""How long events are taken in before other tasks of the loop get their turn."""
-
-SLICE_EVENTS = 512
-"""The same in events, where the clock stands still (virtual time)."""
 
 
 class Informer:
@@ -46,6 +44,7 @@ class Informer:
     current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
     is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
     watch, or sends a page, says nothing about what the store does not hold yet.
+    writer: of the store to keep, where it is not the informer's own.
     """
 
     def __init__(
@@ -61,6 +60,8 @@ class Informer:
         namespace: str = "",
         user_agent: str = "",
         journal: Journal = NO_JOURNAL,
+        streams: bool = STREAMS,
+        writer: StoreWriter | None = None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -76,18 +77,14 @@ class Informer:
         self._meters = InformerMeters(metrics, str(source.resource))
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
-        self._machine = WatchMachine(source.query(), rng)
-        self._writer = StoreWriter()
-        self._gathered: Replacement | None = None
-        self._asked: list[asyncio.Future[str]] = []
-        self._riding: list[asyncio.Future[str]] = []
+        self._machine = WatchMachine(source.query(), rng, streams=streams)
+        self._writer = writer or StoreWriter()
+        self._gathering: Gathering | None = None
+        self._slices = Slices(clock)
+        self._waiters = ListWaiters()
         self._step: asyncio.Task[None] | None = None
-        self._stopped = False
         self._interruptible = False
-        self._list_began_at = 0.0
         self._answered_at: float | None = None
-        self._slice_end = 0.0
-        self._slice_events = 0
 
     @property
     def store(self) -> StoreReader:
@@ -99,12 +96,8 @@ class Informer:
         The changes that it brought have been handed over by then. Cancelled when the informer is stopped,
         and after.
         """
-        asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        if self._stopped:
-            asked.cancel()
-            return asked
-        self._asked.append(asked)
-        if self._interruptible and self._step is not None:
+        asked = self._waiters.ask()
+        if self._interruptible and self._step is not None and not asked.cancelled():
             self._machine.list_again()
             self._step.cancel()
         return asked
@@ -115,15 +108,13 @@ class Informer:
             raise RuntimeError("this informer was started before")
         try:
             while True:
-                if self._asked and not self._machine.listing:
+                if self._waiters.asked and not self._machine.listing:
                     self._machine.list_again()
                 request, delay = self._machine.request()
                 self._step = asyncio.create_task(self._run_step(request, delay))
                 await asyncio.wait((self._step,))
         finally:
-            self._stopped = True
-            for future in (*self._asked, *self._riding):
-                future.cancel()
+            self._waiters.stop()
             if self._step is not None:
                 self._step.cancel()
                 with suppress(asyncio.CancelledError):
@@ -133,8 +124,8 @@ class Informer:
         # A relist may interrupt waiting and watching. A list is never interrupted: its changes are handed over whole.
         self._answered_at = None
         try:
-            self._interruptible = not isinstance(request, ListPage)
-            if self._interruptible and self._asked:
+            self._interruptible = not isinstance(request, ListPage | ListStream)
+            if self._interruptible and self._waiters.asked:
                 # Asked for after this step was made and before it began: nobody could interrupt it then.
                 self._machine.list_again()
                 return
@@ -146,6 +137,8 @@ class Informer:
                 await self._watch(request)
             elif isinstance(request, ListPage):
                 await self._list(request)
+            elif isinstance(request, ListStream):
+                await self._stream(request)
             else:
                 await self._check(request)
         except ShardError as error:
@@ -170,6 +163,11 @@ class Informer:
     def _lasted(self) -> float:
         return 0.0 if self._answered_at is None else self._clock() - self._answered_at
 
+    def _answered(self) -> None:
+        """A stream's answer has begun."""
+        self._answered_at = self._clock()
+        self._heard()
+
     def _heard(self) -> None:
         self.last_heard = self._clock()
 
@@ -187,28 +185,24 @@ class Informer:
             self.synced.clear()
 
     async def _list(self, request: ListPage) -> None:
-        if request.first or self._gathered is None:
-            self._riding += self._asked
-            self._asked = []
-            self.notes.list_began(instead=self._gathered is not None)
-            self._gathered = self._writer.begin()
-            self._list_began_at = self._clock()
+        if request.first or self._gathering is None:
+            self._gathering = self._begin_list()
         page = decode_page(await self._get(request.query))
-        for raw in page.items:
-            item = decode_item(raw, page.prefix)
-            if self.source.admits(item.meta):
-                self._gathered.add(Entry(item.meta, bytes(item.raw)))
-            else:
-                self._meters.foreign()
-            if self._slice_is_over():
-                await self._next_slice()
+        await self._gathering.take_page(page, self._slices)
         if self._machine.page(page):
-            await self._listed(self._gathered)
-            self._gathered = None
+            await self._listed(self._gathering)
 
-    async def _listed(self, gathered: Replacement) -> None:
+    def _begin_list(self) -> Gathering:
+        self._waiters.list_began()
+        self.notes.list_began(instead=self._gathering is not None)
+        return Gathering(self._writer.begin(), self.source, self._meters, self._clock())
+
+    async def _listed(self, gathering: Gathering) -> None:
+        for _ in gathering.compare():
+            await self._slices.next()
         regressions = self.store.regressions
-        changes = gathered.commit(self._machine.version)
+        changes = gathering.commit(self._machine.version)
+        self._gathering = None
         if self.store.regressions != regressions:
             log.warning("%s: the new list is older than the view was", self.source.resource)
         self.trouble = ""
@@ -216,47 +210,68 @@ class Informer:
         self.notes.listed(self._machine.version, len(self.store))
         for change in changes:
             self._hand_over(change)
-            if self._slice_is_over():
-                await self._next_slice()
+            if self._slices.over():
+                await self._slices.next()
         self.notes.handed_over()
         self.synced.set()
-        self.current_at = max(self.current_at, self._list_began_at)
-        riding, self._riding = self._riding, []
-        for future in riding:
-            if not future.done():
-                future.set_result(self._machine.version)
+        self.current_at = max(self.current_at, gathering.began_at)
+        self._waiters.listed(self._machine.version)
         self._progressed()
 
     async def _watch(self, request: WatchFrom) -> None:
         lines = LineSplitter()
         self._meters.watching()
         async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
-            self._answered_at = self._clock()
-            self._heard()
+            self._answered()
             self.trouble = ""
             async for chunk in chunks:
                 self._heard()
                 await self._ingest(lines.feed(chunk))
         self._machine.ended(self._lasted())
 
+    async def _stream(self, request: ListStream) -> None:
+        """A list that comes as a watch, and the watch after it."""
+        self._gathering = self._begin_list()
+        lines = LineSplitter()
+        async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
+            self._answered()
+            async for chunk in initial_chunks(chunks, lambda: self._machine.listing):
+                self._heard()
+                await self._ingest(lines.feed(chunk))
+            self._interruptible = True
+            if self._waiters.asked:  # while this list was under way: they need one that begins later
+                return
+            async for chunk in chunks:
+                self._heard()
+                await self._ingest(lines.feed(chunk))
+        self._machine.ended(self._lasted())
+
     async def _ingest(self, lines: Sequence[bytes]) -> None:
+        listing = self._machine.listing
         try:
             for line in lines:
                 event = decode_event(line)
                 self._meters.event(event.type)
                 if event.error is not None:
                     raise event.error
-                self._take(event)
-                if self._slice_is_over():
-                    self._progressed()
-                    await self._next_slice()
-            if lines:
+                await self._take(event)
+                if self._slices.over(len(line)):
+                    if not self._machine.listing:
+                        self._progressed()
+                    await self._slices.next()
+            if lines and not listing:
                 self.current_at = self.last_heard
         finally:
-            if lines:
+            if lines and not listing:
                 self._progressed()
 
-    def _take(self, event: Event) -> None:
+    async def _take(self, event: Event) -> None:
+        if self._gathering is not None:
+            self._gathering.take(event)
+            if event.ends_initial:
+                self._machine.streamed(event.meta.resource_version)
+                await self._listed(self._gathering)
+            return
         meta = event.meta
         version = meta.resource_version
         change = None
@@ -290,15 +305,3 @@ class Informer:
             self._on_progress()
         except Exception:  # as for the handler
             log.exception("progress of %s failed", self.source.resource)
-
-    def _slice_is_over(self) -> bool:
-        self._slice_events += 1
-        if self._slice_events >= SLICE_EVENTS:
-            return True
-        # Reading the clock costs as much as a tenth of an event.
-        return self._slice_events % 16 == 0 and self._clock() >= self._slice_end
-
-    async def _next_slice(self) -> None:
-        await asyncio.sleep(0)
-        self._slice_events = 0
-        self._slice_end = self._clock() + SLICE_SECONDS

@@ -20,6 +20,7 @@ from shards.clock import Clock, boot_seconds
 from shards.credentials import RELOAD_SECONDS, Access, Load
 from shards.errors import ConfigError, ShardError
 from shards.http_transport import KubeTransport
+from shards.proxies import proxy_for, usable
 
 __all__ = ["KubeTransport", "connect", "loader", "preload"]
 
@@ -59,18 +60,19 @@ _temporary_files = threading.Lock()
 
 def loader(kubeconfig: str | None, context: str | None) -> Load:
     """Reads the configuration that is meant, each time anew; arguments as of `connect`. Raises ConfigError."""
+    trust = _Trust()
     chosen = kubeconfig or os.environ.get("KUBECONFIG")
     if not chosen and not context and os.environ.get("KUBERNETES_SERVICE_HOST"):
-        return _in_cluster
+        return lambda: _in_cluster(trust)
     paths = chosen or str(Path.home() / ".kube" / "config")
     if not any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path):
         raise ConfigError(
             "kubeconfig", f"{paths} does not exist; name one with --kubeconfig or $KUBECONFIG, or run in a pod"
         )
-    return lambda: _from_kubeconfig(paths, context)
+    return lambda: _from_kubeconfig(paths, context, trust)
 
 
-def _in_cluster() -> Access:
+def _in_cluster(trust: _Trust) -> Access:
     from kubernetes.aio.client import Configuration
     from kubernetes.aio.config import ConfigException, load_incluster_config
 
@@ -79,12 +81,14 @@ def _in_cluster() -> Access:
     try:
         load(client_configuration=configuration)
         namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
-        return _access(configuration, namespace, TOKEN_SECONDS)
+        return _access(configuration, namespace, TOKEN_SECONDS, trust)
+    except ShardError:
+        raise
     except (ConfigException, OSError, ValueError) as error:  # ValueError: bytes that are no text; SSL's are OSErrors
         raise ConfigError("", f"the pod's service account cannot be used: {error}") from error
 
 
-def _from_kubeconfig(paths: str, context: str | None) -> Access:
+def _from_kubeconfig(paths: str, context: str | None, trust: _Trust) -> Access:
     from kubernetes.aio.client import Configuration
     from kubernetes.aio.config import kube_config
 
@@ -98,7 +102,8 @@ def _from_kubeconfig(paths: str, context: str | None) -> Access:
         )
         user = loader._user or {}  # the loader has no public name for it
         chosen = loader.current_context["context"]
-        access = _access(configuration, chosen.get("namespace") or "default", _fresh_seconds(loader, user))
+        namespace = chosen.get("namespace") or "default"
+        access = _access(configuration, namespace, _fresh_seconds(loader, user), trust)
     except ShardError:
         raise
     except Exception as error:  # the loader raises whatever its parsers, plugins and file reads raise
@@ -119,23 +124,46 @@ def _fresh_seconds(loader: Any, user: Any) -> float:
     return TOKEN_SECONDS if "tokenFile" in user or "auth-provider" in user else math.inf
 
 
-def _access(configuration: Any, namespace: str, fresh_seconds: float) -> Access:
-    tls = None
-    if configuration.host.startswith("https"):
+class _Trust:
+    """The TLS context of the last load, kept for as long as what it was made of does not change."""
+
+    def __init__(self) -> None:
+        self._material: tuple[Any, ...] = ()
+        self._context: ssl.SSLContext | None = None
+
+    def context(self, configuration: Any) -> ssl.SSLContext | None:
+        """None for plain HTTP."""
+        if not configuration.host.startswith("https"):
+            return None
+        paths = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        contents = [Path(path).read_bytes() if path else None for path in paths]
+        material = (*contents, configuration.ca_cert_data, configuration.verify_ssl)
+        if material != self._material or self._context is None:
+            self._context = self._made(configuration)
+            self._material = material
+        return self._context
+
+    def _made(self, configuration: Any) -> ssl.SSLContext:
         tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
         if configuration.cert_file:
             tls.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
         if not configuration.verify_ssl:
             tls.check_hostname = False
             tls.verify_mode = ssl.CERT_NONE
+        return tls
+
+
+def _access(configuration: Any, namespace: str, fresh_seconds: float, trust: _Trust) -> Access:
+    host = configuration.host.rstrip("/")
+    chosen = configuration.proxy
     return Access(
-        host=configuration.host.rstrip("/"),
+        host=host,
         namespace=namespace,
         authorization=configuration.api_key.get("BearerToken", "").strip(),
         fresh_seconds=fresh_seconds,
-        ssl=tls,
+        ssl=trust.context(configuration),
         server_hostname=configuration.tls_server_name or None,
-        proxy=configuration.proxy or None,
+        proxy=usable(chosen, "proxy-url") if chosen else proxy_for(host, os.environ),
     )
 
 

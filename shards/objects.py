@@ -18,7 +18,7 @@ Object = dict[str, Any]
 """A decoded object, as in its JSON."""
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
     kind: str = ""
     name: str = ""
     uid: str = ""

@@ -141,8 +141,8 @@ class Reconciler:
         self._queue.forget(key)
         self._conflicts.pop(key, None)
         self._waits.pop(key, None)
-        primary = self._stores[self._controller.primary].meta(ObjectName(key.namespace, key.name))
-        if not context.client.sent_back or primary is None or primary.uid != key.uid:
+        held = self._stores[self._controller.primary].version_of(ObjectName(key.namespace, key.name))
+        if not context.client.sent_back or held is None or held[0] != key.uid:
             fence.redecided.pop(key, None)
         if result is not None and result.requeue_after_seconds:
             self._queue.add_after(key, result.requeue_after_seconds, self._runtime.clock())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from shards.bodies import Bodies
 from shards.client import Transport
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal
@@ -14,6 +16,7 @@ from shards.live import Guards
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
 from shards.settings import ShardSettings
+from shards.shared_informer import SharedStreams
 
 
 @dataclass
@@ -22,7 +25,7 @@ class WorkerRuntime:
 
     server_side_sharding: whether the server proved that it filters by shardSelector; None: not known, filter locally.
     guards: live-read budget and breaker, per controller. kinds: `kind` per resource, as discovered.
-    journal: what this worker did and saw, for a judge.
+    journal: what this worker did and saw, for a judge. streams: the watches that its shards share.
     """
 
     transport: Transport
@@ -34,8 +37,11 @@ class WorkerRuntime:
     server_side_sharding: bool | None = None
     product: str = "fleet/0.1.0"
     guards: dict[str, Guards] = field(default_factory=dict)
+    bodies: defaultdict[Resource, Bodies] = field(default_factory=lambda: defaultdict(Bodies))
+    """How the stores of one resource keep bodies; one dictionary serves all shards of the worker."""
     kinds: dict[Resource, str] = field(default_factory=dict)
     journal: Journal = NO_JOURNAL
+    streams: SharedStreams = field(default_factory=SharedStreams)
     _threads: ThreadPoolExecutor | None = None
 
     def guards_of(self, controller: str) -> Guards:

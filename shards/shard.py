@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 
 from shards.controller import Controller
 from shards.engine import Engine
-from shards.errors import ConfigError, NotOwner, Undrained
+from shards.errors import NotOwner, Undrained
 from shards.freshness import keep_fresh
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.objects import Key, newest
+from shards.objects import newest
 from shards.own_writes import Barrier, Phase
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views
@@ -45,7 +45,7 @@ class Shard:
     """
 
     def __init__(self, range: KeyRange, controllers: Sequence[Controller], runtime: WorkerRuntime, member: str) -> None:
-        """Raises ConfigError for an incomplete controller, and for a scope that it cannot serve."""
+        """Raises ConfigError for an incomplete controller."""
         self.range = range
         self.open = False
         self._runtime = runtime
@@ -55,8 +55,6 @@ class Shard:
         self._tasks: list[asyncio.Task[None]] = []
         self._deadline_task: asyncio.Task[None] | None = None
         self._stopped = False
-        if len(runtime.settings.scope.namespaces) > 1:
-            raise ConfigError("scope.namespaces", "give one namespace, or none for all of them")
         self._views = make_views(range, controllers, runtime, member, self._moved.set)
         self._engines = [make_engine(controller, range, runtime, self._views) for controller in controllers]
 
@@ -137,6 +135,8 @@ class Shard:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for engine in self._engines:
+                for view in self._views.values():
+                    view.detach(engine)
                 self._runtime.metrics.forget_shard(engine.controller.name, str(self.range))
             self._note("stopped")
 
@@ -256,9 +256,8 @@ class Shard:
     async def _queue_everything(self) -> None:
         """Every primary is reconciled once by its new owner, behind whatever changes meanwhile."""
         for engine in self._engines:
-            metas = list(self._primaries(engine).metas())
-            for index, meta in enumerate(metas, start=1):
-                engine.add(Key(meta.namespace, meta.name, meta.uid), low_priority=True)
+            for index, key in enumerate(self._primaries(engine).each_key(), start=1):
+                engine.add(key, low_priority=True)
                 if index % QUEUE_SLICE == 0:
                     await asyncio.sleep(0)
 
@@ -300,7 +299,7 @@ class Shard:
         for name, view in self._views.items():
             barriers: list[Barrier] = []
             highest = view.store.highest_object_version
-            for engine in {id(engine): engine for engine, _ in view.listeners}.values():
+            for engine in view.engines:
                 if engine.fence is not None:
                     barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
                     highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from shards.controller import Controller
+from shards.clock import Clock
+from shards.controller import Controller, Selection
 from shards.engine import Engine
 from shards.handlers import Route
 from shards.informer import Informer
 from shards.keyrange import KeyRange, PartitionKey
-from shards.objects import Resource
+from shards.listener import Listener
+from shards.objects import Key, Resource
 from shards.runtime import WorkerRuntime
+from shards.settings import ScopeSettings
+from shards.shared_cache import Keeping
+from shards.shared_informer import Feed, SharedInformer, can_share
+from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Role, Source
-from shards.store import Change, StoreReader
+from shards.store import Change, StoreReader, StoreWriter
 from shards.useragent import UserAgent
 
-log = logging.getLogger(__name__)
+
+class Place(NamedTuple):
+    """What controllers have to have in common to share a view."""
+
+    resource: Resource
+    role: Role
+    scope: ScopeSettings
+    keeping: Keeping
 
 
 @dataclass(slots=True)
@@ -25,25 +38,51 @@ class ShardView:
     """One informer and who listens to it. name: as marks and gates call it."""
 
     name: str
+    place: Place
     source: Source
-    informer: Informer
-    listeners: list[tuple[Engine, Route]] = field(default_factory=list)
+    informer: Feed
+    listeners: list[tuple[Engine, Listener]] = field(default_factory=list)
 
     @property
     def store(self) -> StoreReader:
         return self.informer.store
 
+    @property
+    def engines(self) -> list[Engine]:
+        """Whose keys depend on this view; each once."""
+        return list({id(engine): engine for engine, _ in self.listeners}.values())
+
+    def attach(self, engine: Engine, route: Route, everything: Callable[[], Iterable[Key]], clock: Clock) -> Listener:
+        """One that comes after the first list is told what is there."""
+        resource = self.source.resource
+        listener = Listener(
+            f"{engine.controller.name} of {resource}",
+            route,
+            active=lambda: engine.fence is not None,
+            add=lambda key, low_priority: engine.add(key, low_priority=low_priority),
+            progressed=lambda: engine.progress(resource),
+            everything=everything,
+            clock=clock,
+        )
+        self.listeners.append((engine, listener))
+        if self.store.resource_version:
+            listener.catch_up(self.store)
+        return listener
+
+    def detach(self, engine: Engine) -> None:
+        """The engine is told nothing more, not even what was on its way."""
+        for each, listener in self.listeners:
+            if each is engine:
+                listener.close()
+        self.listeners = [each for each in self.listeners if each[0] is not engine]
+
     def changed(self, change: Change) -> None:
-        for engine, route in self.listeners:
-            try:
-                for key in route.keys(change):
-                    engine.add(key, low_priority=change.initial)
-            except Exception:  # an author's mapping function; the other controllers' keys still count
-                log.exception("routing a change of %s for %s failed", self.source.resource, engine.controller.name)
+        for _, listener in self.listeners:
+            listener.changed(change)
 
     def progressed(self) -> None:
-        for engine, _ in self.listeners:
-            engine.progress(self.source.resource)
+        for _, listener in self.listeners:
+            listener.progressed()
 
 
 def make_views(
@@ -53,36 +92,36 @@ def make_views(
     member: str,
     on_move: Callable[[], None],
 ) -> dict[str, ShardView]:
-    """One view per resource and role, shared by the controllers, by the names that marks and gates use.
+    """One view per resource, role and selection, shared by the controllers, by the names that marks and gates use.
 
     on_move: called when any of them has moved. Raises ConfigError for an incomplete controller.
     """
-    wanted: dict[tuple[Resource, Role], set[Resource]] = {}
+    wanted: dict[Place, set[Resource]] = {}
     for controller in controllers:
         controller.check()
-        for resource, role in _views_of(controller):
-            wanted.setdefault((resource, role), set()).add(controller.primary)
-    roles: dict[Resource, int] = {}
-    for resource, _ in wanted:
-        roles[resource] = roles.get(resource, 0) + 1
-    views = {}
-    for (resource, role), primaries in wanted.items():
-        name = str(resource) if roles[resource] == 1 else f"{resource}:{role}"
+        for place in _places_of(controller, runtime.settings.scope):
+            wanted.setdefault(place, set()).add(controller.primary)
+    roles = {resource: len({place.role for place in wanted if place.resource == resource}) for resource, *_ in wanted}
+    views: dict[str, ShardView] = {}
+    for place, primaries in wanted.items():
+        name = base = str(place.resource) if roles[place.resource] == 1 else f"{place.resource}:{place.role}"
+        while name in views:
+            name = f"{base}#{1 + sum(each.partition('#')[0] == base for each in views)}"
         source = Source(
-            resource=resource,
+            resource=place.resource,
             range=range,
             partition_key=runtime.settings.partition_by,
-            scope=runtime.settings.scope,
-            mode=_mode(role, runtime.settings.partition_by, bool(runtime.server_side_sharding)),
-            role=role,
-            primary=next(iter(primaries)) if role == "owned" and len(primaries) == 1 else None,
+            scope=place.scope,
+            mode=_mode(place.role, runtime.settings.partition_by, bool(runtime.server_side_sharding)),
+            role=place.role,
+            primary=next(iter(primaries)) if place.role == "owned" and len(primaries) == 1 else None,
         )
-        views[name] = _make_view(name, source, runtime, member, on_move)
+        views[name] = _make_view(name, place, source, runtime, member, on_move)
     return views
 
 
 def _make_view(
-    name: str, source: Source, runtime: WorkerRuntime, member: str, on_move: Callable[[], None]
+    name: str, place: Place, source: Source, runtime: WorkerRuntime, member: str, on_move: Callable[[], None]
 ) -> ShardView:
     agent = UserAgent(product=runtime.product, member=member, range=str(source.range), reason="informer")
 
@@ -90,45 +129,90 @@ def _make_view(
         on_move()
         view.progressed()
 
-    informer = Informer(
+    def changed(change: Change) -> None:
+        view.changed(change)
+
+    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, changed, moved))
+    return view
+
+
+def _make_feed(
+    place: Place,
+    source: Source,
+    runtime: WorkerRuntime,
+    agent: UserAgent,
+    changed: Callable[[Change], None],
+    moved: Callable[[], None],
+) -> Feed:
+    """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
+    namespace = source.namespace
+    if can_share(source):
+        make = StreamMaker(runtime.transport, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
+        return SharedInformer(
+            runtime.streams,
+            make,
+            source,
+            handler=changed,
+            on_progress=moved,
+            clock=runtime.clock,
+            journal=runtime.journal,
+            keeping=place.keeping,
+        )
+    return Informer(
         runtime.transport,
         source,
-        handler=lambda change: view.changed(change),
+        handler=changed,
         on_progress=moved,
         clock=runtime.clock,
         rng=runtime.rng,
         metrics=runtime.metrics,
-        namespace="".join(source.scope.namespaces),
+        namespace=namespace,
         user_agent=str(agent),
         journal=runtime.journal,
+        writer=StoreWriter(place.keeping.intake(None, runtime.clock)),
     )
-    view = ShardView(name, source, informer)
-    return view
 
 
 def make_engine(
     controller: Controller, range: KeyRange, runtime: WorkerRuntime, views: Mapping[str, ShardView]
 ) -> Engine:
     """The controller's engine, which listens to its views."""
-    by_place = {(view.source.resource, view.source.role): view for view in views.values()}
-    own = {resource: by_place[resource, role] for resource, role in _views_of(controller)}
+    by_place = {view.place: view for view in views.values()}
+    own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
     engine = Engine(controller, range, runtime, stores, sources)
     primaries = stores[controller.primary]
-    own[controller.primary].listeners.append((engine, Route.primary()))
+
+    def everything() -> Iterable[Key]:
+        return [Key(meta.namespace, meta.name, meta.uid) for meta in primaries.metas()]
+
+    def attach(resource: Resource, route: Route) -> None:
+        own[resource].attach(engine, route, everything, runtime.clock)
+
+    attach(controller.primary, Route.primary())
     for resource in controller.owned:
-        own[resource].listeners.append((engine, Route.owned(primaries)))
+        attach(resource, Route.owned(primaries))
     for watch in controller.watched:
-        own[watch.resource].listeners.append((engine, Route.mapped(watch.map, primaries)))
+        attach(watch.resource, Route.mapped(watch.map, primaries))
     return engine
 
 
-def _views_of(controller: Controller) -> list[tuple[Resource, Role]]:
-    views: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
-    views += [(resource, "owned") for resource in controller.owned]
-    views += [(watch.resource, "watched") for watch in controller.watched]
-    return views
+def _places_of(controller: Controller, fleet: ScopeSettings) -> list[Place]:
+    roles: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
+    roles += [(resource, "owned") for resource in controller.owned]
+    roles += [(watch.resource, "watched") for watch in controller.watched]
+    return [_place(resource, role, controller.selections[resource], fleet) for resource, role in roles]
+
+
+def _place(resource: Resource, role: Role, selection: Selection, fleet: ScopeSettings) -> Place:
+    namespaces = fleet.namespaces if selection.namespaces is None else selection.namespaces
+    labels, fields = [selection.label_selector], [selection.field_selector]
+    if role == "primary":
+        labels.insert(0, fleet.label_selector)
+        fields.insert(0, fleet.field_selector)
+    scope = ScopeSettings(tuple(sorted(namespaces)), ",".join(filter(None, labels)), ",".join(filter(None, fields)))
+    return Place(resource, role, scope, Keeping(selection.transform, selection.metadata_only, selection.indexes))
 
 
 def _mode(role: Role, key: PartitionKey, server_filters: bool) -> FilterMode:

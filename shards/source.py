@@ -38,7 +38,8 @@ class Source:
     """One filtered collection.
 
     role: primary objects route by themselves, owned ones by their controller, watched ones have no range at all.
-    scope: its selectors apply to primaries only; children do not carry the labels of their owners.
+    scope: what is asked for besides. Selectors of owned ones are left out: children do not carry their owners' labels.
+    With several namespaces all are asked for, and the others kept away here: a watch for each would make several views.
     primary: for owned ones, the resource of the controllers that count; None = any. Compared by API group.
     primary_namespaced: whether an owner lives in the namespace of its children (partition key name only).
 
@@ -67,11 +68,11 @@ class Source:
 
     def query(self) -> list[tuple[str, str]]:
         """The filter part of list and watch queries; the same for every page of one list."""
-        labels = [self.scope.label_selector] if self.role == "primary" else []
+        labels = [self.scope.label_selector] if self.role != "owned" else []
         if self.mode is FilterMode.SLOT_LABELS:
             slots = self.range.slots()
             labels.append(SLOT_LABEL if self.range == WHOLE else f"{SLOT_LABEL} in ({','.join(slots)})")
-        fields = self.scope.field_selector if self.role == "primary" else ""
+        fields = self.scope.field_selector if self.role != "owned" else ""
         selector = self.range.selector(self.partition_key) if self.mode is FilterMode.SHARD_SELECTOR else ""
         wanted = (
             ("labelSelector", ",".join(filter(None, labels))),
@@ -79,6 +80,11 @@ class Source:
             ("shardSelector", selector),
         )
         return [(name, value) for name, value in wanted if value]
+
+    @property
+    def namespace(self) -> str:
+        """Where the server is asked; "" for everywhere."""
+        return self.scope.namespaces[0] if len(self.scope.namespaces) == 1 else ""
 
     @property
     def whole(self) -> bool:
@@ -90,15 +96,26 @@ class Source:
     def admits(self, meta: Meta) -> bool:
         """Whether the object belongs here: the local check, made in every mode."""
         if self.role == "watched":
-            return True
+            return self._in_scope(meta)
+        value = self.hash_of(meta)
+        return value is not None and value in self.range
+
+    def hash_of(self, meta: Meta) -> int | None:
+        """The hash by which the object is routed; None for one that no range holds."""
+        if not self._in_scope(meta):
+            return None
         if self.role == "primary":
-            return key_hash(self.partition_key, meta.namespace, meta.name, meta.uid) in self.range
+            return key_hash(self.partition_key, meta.namespace, meta.name, meta.uid)
         owner = meta.controller
         if owner is None or (self.primary is not None and owner.api_version.rpartition("/")[0] != self.primary.group):
-            return False
+            return None
         # With key `namespace`, owners in the children's namespace and their children share a hash by construction.
         namespace = meta.namespace if self.primary_namespaced else ""
-        return key_hash(self.partition_key, namespace, owner.name, owner.uid) in self.range
+        return key_hash(self.partition_key, namespace, owner.name, owner.uid)
+
+    def _in_scope(self, meta: Meta) -> bool:
+        namespaces = self.scope.namespaces
+        return len(namespaces) < 2 or meta.namespace in namespaces
 
     @cached_property
     def digest(self) -> str:

@@ -5,14 +5,17 @@ The overlay lasts for one reconcile and is never written into a store: a stored 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from shards.errors import ConfigError
 from shards.objects import Key, Meta, Object, ObjectName, Resource, at_least, newest
 from shards.store import StoreReader
+from shards.store_reader import decoder_of
+
+T = TypeVar("T")
 
 Views = Mapping[Resource, StoreReader]
 Place = tuple[Resource, ObjectName]
@@ -35,6 +38,34 @@ class Snapshot(NamedTuple):
 
     uid: str
     resource_version: str
+
+
+class Listing:
+    """Objects of a view, decoded one by one as they are asked for; each is a copy of the caller's own.
+
+    What is not in it may exist all the same, as with every read of a view: filters hide other shards' objects.
+    unknown: objects of which nobody knows whether they belong, because the index's function failed for them.
+    """
+
+    __slots__ = ("_get", "names", "unknown")
+
+    def __init__(
+        self, names: list[ObjectName], unknown: tuple[ObjectName, ...], get: Callable[[ObjectName], Object | None]
+    ) -> None:
+        self.names = names
+        self.unknown = unknown
+        self._get = get
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Object]:
+        """In order of namespace and name. What has gone since is left out; what has changed comes as it is now."""
+        return self.part(0, len(self.names))
+
+    def part(self, begin: int, end: int) -> Iterator[Object]:
+        """Those of `names[begin:end]`."""
+        return (found for name in self.names[begin:end] if (found := self._get(name)) is not None)
 
 
 def meta_of(body: Object) -> Meta:
@@ -80,6 +111,72 @@ class View:
             self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
         return found
 
+    def get_as(self, resource: Resource, name: ObjectName, type: type[T]) -> T | None:
+        """The same as the caller's own msgspec.Struct. Raises msgspec.ValidationError where the object does not fit."""
+        store = self._store(resource)
+        live = self._above(resource, name, store)
+        if live is None:
+            held = store.version_of(name)
+            if held is not None:
+                self._read[resource, name] = Snapshot(*held)
+            return store.get_as(name, type)
+        if live.object is None:
+            return None
+        metadata = live.object["metadata"]
+        self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+        return decoder_of(type).decode(msgspec.json.encode(live.object))
+
+    def own_as(self, type: type[T]) -> T | None:
+        """The primary as a Struct; None as in `own`."""
+        held = self.snapshot(self.primary, self.name)
+        if held is None or held.uid != self.key.uid:
+            return None
+        return self.get_as(self.primary, self.name, type)
+
+    def select(
+        self, resource: Resource, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        """The objects of this view in the namespace that have all these labels."""
+        store = self._store(resource)
+        names = set(store.select(namespace=namespace, labels=labels))
+        for name, body in self._overlaid(resource, store):
+            names.discard(name)
+            if body is not None and namespace in (None, name.namespace):
+                held = body["metadata"].get("labels") or {}
+                if all(held.get(key) == value for key, value in (labels or {}).items()):
+                    names.add(name)
+        return Listing(sorted(names), (), lambda name: self.get(resource, name))
+
+    def find(self, resource: Resource, index: str, value: str) -> Listing:
+        """The objects of this view that the index has under the value. Raises ConfigError for an unknown index."""
+        store = self._store(resource)
+        hits = store.find(index, value)
+        names, unknown = set(hits.names), set(hits.unknown)
+        for name, body in self._overlaid(resource, store):
+            names.discard(name)
+            unknown.discard(name)
+            if body is None:
+                continue
+            values = store.values_of(index, meta_of(body), msgspec.json.encode(body))
+            if values is None:
+                unknown.add(name)
+            elif value in values:
+                names.add(name)
+        return Listing(sorted(names), tuple(sorted(unknown)), lambda name: self.get(resource, name))
+
+    def trimmed(self, resource: Resource, name: ObjectName, version: str) -> bool:
+        """Whether a body of the object at that version may lack what the server has: it is from a trimmed store."""
+        store = self._stores.get(resource)
+        live = self._overlay.get((resource, name))
+        return store is not None and store.partial and (live is None or live.version != version)
+
+    def _overlaid(self, resource: Resource, store: StoreReader) -> Iterator[tuple[ObjectName, Object | None]]:
+        """What is known better than the store knows it; None: it is not there."""
+        for of, name in tuple(self._overlay):
+            live = self._above(resource, name, store) if of == resource else None
+            if live is not None:
+                yield name, live.object
+
     def own(self) -> Object | None:
         """The primary; None when it is gone, or when another object (with another UID) has its name."""
         found = self.get(self.primary, self.name)
@@ -103,8 +200,8 @@ class View:
         if live is not None:
             known = None if live.object is None else Snapshot(live.object["metadata"]["uid"], live.version)
         else:
-            meta = store.meta(name)
-            known = None if meta is None else Snapshot(meta.uid, meta.resource_version)
+            held = store.version_of(name)
+            known = None if held is None else Snapshot(*held)
         if known is not None:
             self._read[resource, name] = known
         return known
@@ -150,11 +247,12 @@ class View:
         live = self._overlay.get((resource, name))
         if live is None:
             return None
-        meta = store.meta(name)
-        if meta is not None:
-            newer = bool(live.version) and at_least(meta.resource_version, live.version)
+        held = store.version_of(name)
+        if held is not None:
+            _, version = held
+            newer = bool(live.version) and at_least(version, live.version)
             # Of an absent object the version is the last one before it went: the store must be above, not at it.
-            return None if newer and (live.object is not None or meta.resource_version != live.version) else live
+            return None if newer and (live.object is not None or version != live.version) else live
         if live.object is None or live.hidden:
             return live
         if store.shows(name, live.object["metadata"]["uid"], live.version):

@@ -1,8 +1,9 @@
 """List and watch as a state machine, without I/O: which request comes next, and what an answer means.
 
-The rules are client-go's reflector's where not said otherwise. The resume version comes from list metadata, from
-events after it and from bookmarks, and is never lowered except by a list. A list is always consistent (no
-resourceVersion). Nothing is concluded from a list that is not complete.
+The rules are client-go's reflector's where not said otherwise; docs/informers.md has them as a table. The resume
+version comes from list metadata, from events after it and from bookmarks, and is never lowered except by a list. A list
+is always consistent (no resourceVersion), whether it comes in pages or as the initial events of a watch. Nothing is
+concluded from a list that is not complete.
 """
 
 from __future__ import annotations
@@ -10,17 +11,34 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from shards.errors import ApiError, Expired, NotFound, ServerTimeout, ShardError, Unreachable
 from shards.objects import at_least
+from shards.watch_requests import WATCH_SECONDS, CheckHistory, ListPage, ListStream, Request, WatchFrom
 from shards.wire import MalformedStream, Page, comparable
 
-PAGE_LIMIT = 500
-"""Objects per page: client-go's figure. One page is decoded and compared in a few milliseconds."""
+STREAMS = False
+"""Whether lists come as the initial events of a watch where the server offers that, or in pages (decision 11)."""
 
-WATCH_SECONDS = (300, 600)
-"""The server ends a watch after a random time in this interval, so that its watchers do not come back together."""
+PAGE_LIMIT = 500
+"""Objects in the first page: client-go's figure."""
+
+PAGE_BYTES = 2 * 1024 * 1024
+"""Size of the others, by the mean object so far. A page is decoded in one piece, in a millisecond or two at that size;
+smaller ones cost the server more, larger ones cost memory here."""
+
+MOST_OBJECTS = 5000
+"""In a page, however small they are."""
+
+STREAM_SECONDS = 300.0
+"""After this time the initial events of a watch must have ended."""
+
+STREAM_QUIET_SECONDS = 30.0
+"""Longest pause within them: a server that has sent all objects and does not say so is not waited for any longer."""
+
+AUDIT_SECONDS = (4 * 3600.0, 8 * 3600.0)
+"""After so long a time of watching, drawn each time, a list follows: a server's cache may have lost an event for good,
+and neither later events nor bookmarks show it."""
 
 HEALTHY_SECONDS = 1.0
 """A watch that ends sooner counts as failed: a server that closes at once must not be asked in a loop."""
@@ -43,67 +61,61 @@ _TOO_LARGE = "Too large resource version"
 _BUSY = frozenset({401, 403, 429, 502, 503, 504})
 """Answers that say nothing about the resume version: the same watch is right once they end."""
 
+_NOT_UNDERSTOOD = frozenset({400, 405, 406, 415, 422, 501})
+"""Answers of a server that does not stream lists."""
+
 _PATIENCE = 3
 """Other failures in a row after which a watch's resume version, or a list's continue token, is given up."""
 
 
-class ListPage(NamedTuple):
-    """Get one page. first: it begins a list; whatever was gathered before is void."""
+class StreamOverdue(ShardError):
+    """The initial events of a watch did not end in time: the server does not know of them, or does not mark their end.
 
-    query: tuple[tuple[str, str], ...]
-    first: bool
-
-
-class WatchFrom(NamedTuple):
-    """Open a watch."""
-
-    query: tuple[tuple[str, str], ...]
-    version: str
-
-
-class CheckHistory(NamedTuple):
-    """Get one object, for the version in the list's metadata.
-
-    A server that was restored from a backup keeps a watch from a version that it has not reached silent for ever.
+    Servers that do not know `sendInitialEvents` send the objects and never say that these were all.
     """
 
-    query: tuple[tuple[str, str], ...]
 
+class Mode(StrEnum):
+    """What the machine does now."""
 
-Request = ListPage | WatchFrom | CheckHistory
-
-
-class _Mode(StrEnum):
-    LIST = "list"
+    PAGES = "pages"
+    STREAM = "stream"
     CHECK = "check"
     WATCH = "watch"
 
 
 class WatchMachine:
-    """Follows one collection. filters: the same for lists and watches.
+    """Follows one collection. filters: the same for lists and watches. streams: lists as initial events of a watch.
 
     `request` says what to do next and after how many seconds; then exactly one of `page`, `checked`, `ended`, `failed`
-    tells what came of it, with `event_version` for every event of a watch before.
+    tells what came of it, with `event_version` for every event of a watch before. Of a ListStream, `streamed` tells
+    that its initial events have ended; what follows is a watch.
 
-    version: the resume version; "" until the first complete list, and while its successor is not known.
-    complete: whether the view can be brought up to date by watching; False from a lost history to the next list.
+    mode: what `request` is about. version: the resume version; "" until the first complete list, and while its
+    successor is not known. complete: whether the view can be brought up to date by watching; False from a lost history
+    to the next list.
     """
 
-    def __init__(self, filters: Sequence[tuple[str, str]], rng: random.Random) -> None:
+    def __init__(self, filters: Sequence[tuple[str, str]], rng: random.Random, *, streams: bool = False) -> None:
         self._filters = tuple(filters)
         self._rng = rng
-        self._mode = _Mode.LIST
+        self._streams = streams
+        self._streamable = True
+        self._stream_failures = 0
+        self._page_limit = PAGE_LIMIT
+        self.mode = Mode.STREAM if streams else Mode.PAGES
         self._delay = 0.0
         self._continue = ""
         self._expired_lists = 0
         self._failures = 0
         self._refusals = 0
+        self._audit_seconds = rng.uniform(*AUDIT_SECONDS)
         self.version = ""
         self.complete = False
 
     @property
     def listing(self) -> bool:
-        return self._mode is _Mode.LIST
+        return self.mode in (Mode.PAGES, Mode.STREAM)
 
     def request(self) -> tuple[Request, float]:
         """What to send next, and how many seconds to wait before."""
@@ -111,8 +123,7 @@ class WatchMachine:
 
     def list_again(self) -> None:
         """The next request begins a list, at once, whatever is under way."""
-        self._mode = _Mode.LIST
-        self._continue = ""
+        self._begin_list()
         self._delay = 0.0
 
     def distrust(self) -> None:
@@ -121,21 +132,34 @@ class WatchMachine:
 
     def page(self, page: Page) -> bool:
         """A page came. True: the list is complete, at `version`."""
+        if page.items:
+            fitting = PAGE_BYTES * len(page.items) // max(page.size, 1)
+            self._page_limit = min(max(fitting, 1), MOST_OBJECTS)
         self._delay = 0.0
         self._refusals = 0
         self._continue = page.next
         if page.next:
             return False
-        self._expired_lists = 0
-        self.version = comparable(page.version)
-        self.complete = True
-        self._mode = _Mode.WATCH
+        self._listed(page.version)
         return True
+
+    def streamed(self, version: str) -> None:
+        """The initial events of a ListStream have ended: the list is complete, at this version."""
+        self._stream_failures = 0
+        self._listed(version)
+
+    def _listed(self, version: str) -> None:
+        self.version = comparable(version)
+        self._expired_lists = 0
+        self._refusals = 0
+        self.complete = True
+        self._audit_seconds = self._rng.uniform(*AUDIT_SECONDS)
+        self.mode = Mode.WATCH
 
     def checked(self, version: str) -> None:
         """The collection is at this version now. Below the resume version: another history; list."""
         self._delay = 0.0
-        self._mode = _Mode.WATCH
+        self.mode = Mode.WATCH
         if not at_least(comparable(version), self.version):
             self._lost()
 
@@ -156,14 +180,20 @@ class WatchMachine:
 
     def ended(self, lasted: float) -> None:
         """The server closed the watch. lasted: seconds since its answer began."""
-        if lasted >= HEALTHY_SECONDS:
+        if self.mode is Mode.STREAM:
+            self.failed(Unreachable("the initial events were cut off"))
+        elif lasted >= HEALTHY_SECONDS:
             self._failures = 0
             self._delay = 0.0
+            self._audit(lasted)
         else:
             self._back_off()
 
     def failed(self, error: ShardError, lasted: float = 0.0) -> None:
         """The request failed, or an ERROR event came. lasted: as for `ended`; 0 when no answer began."""
+        if self.listing:
+            # However long it took: what came of a list that is not complete is worth nothing.
+            lasted = 0.0
         if lasted >= HEALTHY_SECONDS:
             self._failures = self._refusals = 0
         first = not self._failures
@@ -173,23 +203,42 @@ class WatchMachine:
             self._delay = min(asked, ASKED_SECONDS) + self._rng.uniform(0, SPREAD_SECONDS)
         elif lasted >= HEALTHY_SECONDS:
             self._delay = self._rng.uniform(0, SPREAD_SECONDS)
-        if self._mode is _Mode.LIST:
+        if self.mode is Mode.STREAM:
+            self._stream_failed(error)
+        elif self.mode is Mode.PAGES:
             self._list_failed(error)
         elif self._history_lost(error):
             self._lost()
             self._delay = 0.0 if first else min(self._delay, BLIND_SECONDS)
         elif isinstance(error, Unreachable):
-            self._mode = _Mode.CHECK
+            self.mode = Mode.CHECK
+            self._audit(lasted)
+
+    def _audit(self, lasted: float) -> None:
+        self._audit_seconds -= lasted
+        if self._audit_seconds <= 0:
+            self._begin_list()
+
+    def _stream_failed(self, error: ShardError) -> None:
+        if isinstance(error, StreamOverdue) or (isinstance(error, ApiError) and error.status in _NOT_UNDERSTOOD):
+            self._streamable = False
+            self._delay = 0.0
+        elif not isinstance(error, Unreachable) or error.maybe_applied:
+            self._stream_failures += 1
+        if not self._streamable or self._stream_failures >= _PATIENCE:
+            # Pages make progress where one long answer is cut again and again.
+            self._stream_failures = 0
+            self.mode = Mode.PAGES
 
     def _list_failed(self, error: ShardError) -> None:
         if not self._continue or isinstance(error, Unreachable):
             return
         status = error.status if isinstance(error, ApiError) else 0
-        # A token that expired, and one that the server cannot read any more. The server's offer to go on with an
-        # inconsistent rest is not taken: deletes would be derived from a mixed list.
+        # A token that expired, that cannot be read any more, or that a restored server has not reached. The offer to go
+        # on with an inconsistent rest is not taken: deletes would be derived from a mixed list.
         if isinstance(error, Expired | MalformedStream) or status == 400 or _too_large(error):
-            self._continue = ""
             self._expired_lists += 1
+            self._begin_list()
         elif status not in _BUSY:
             # It may be the token's fault too: a server that was restored cannot serve a revision that is to come.
             self._refusals += 1
@@ -206,10 +255,15 @@ class WatchMachine:
         return self._refusals >= _PATIENCE
 
     def _lost(self) -> None:
-        self._mode = _Mode.LIST
-        self._continue = ""
+        self._begin_list()
         self._refusals = 0
         self.complete = False
+
+    def _begin_list(self) -> None:
+        # Pages outlive their snapshot where tokens expired twice; one answer cannot.
+        streams = self._streams or self._expired_lists >= 2
+        self.mode = Mode.STREAM if streams and self._streamable else Mode.PAGES
+        self._continue = ""
 
     def _back_off(self) -> None:
         first, limit = BACKOFF_SECONDS
@@ -219,27 +273,26 @@ class WatchMachine:
         self._failures += 1
 
     def _request(self) -> Request:
-        if self._mode is _Mode.LIST:
+        if self.mode is Mode.PAGES:
             return self._list_page()
-        if self._mode is _Mode.CHECK:
+        if self.mode is Mode.CHECK:
             return CheckHistory((*self._filters, ("limit", "1")))
+        if self.mode is Mode.STREAM:
+            initial = ("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")
+            return ListStream((*self._filters, *self._watch(*initial)))
+        return WatchFrom((*self._filters, *self._watch(("resourceVersion", self.version))), self.version)
+
+    def _watch(self, *which: tuple[str, str]) -> tuple[tuple[str, str], ...]:
         seconds = self._rng.randint(*WATCH_SECONDS)
-        query = (
-            *self._filters,
-            ("watch", "true"),
-            ("allowWatchBookmarks", "true"),
-            ("resourceVersion", self.version),
-            ("timeoutSeconds", str(seconds)),
-        )
-        return WatchFrom(query, self.version)
+        return (("watch", "true"), ("allowWatchBookmarks", "true"), *which, ("timeoutSeconds", str(seconds)))
 
     def _list_page(self) -> ListPage:
         if self._continue:
-            return ListPage((*self._filters, ("limit", str(PAGE_LIMIT)), ("continue", self._continue)), first=False)
+            return ListPage((*self._filters, ("limit", str(self._page_limit)), ("continue", self._continue)), False)
         if self._expired_lists >= 2:
-            # Pages outlive their snapshot here; one unlimited answer cannot.
+            # The last resort of a server that streams no lists.
             return ListPage(self._filters, first=True)
-        return ListPage((*self._filters, ("limit", str(PAGE_LIMIT))), first=True)
+        return ListPage((*self._filters, ("limit", str(min(self._page_limit, PAGE_LIMIT)))), first=True)
 
 
 def _too_large(error: ShardError) -> bool:

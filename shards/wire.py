@@ -22,6 +22,10 @@ class MalformedStream(ShardError):
     """The answer is not what the API promises: cut JSON, an event too long, a version that cannot be compared."""
 
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation of the bookmark that ends the initial events of a watch."""
+
+
 class EventType(StrEnum):
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -66,21 +70,29 @@ class Item(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page of a list. items: undecoded, `decode_item` one by one. next: continue token, "" on the last page."""
+    """One page of a list. items: undecoded, `decode_item` one by one. next: continue token, "" on the last page.
+
+    size: bytes of the whole answer.
+    """
 
     items: list[msgspec.Raw]
     prefix: bytes
     version: str
     next: str
+    size: int = 0
 
 
 class Event(NamedTuple):
-    """One event of a watch. For a bookmark, meta holds the version only. error: for ERROR, what the server says."""
+    """One event of a watch. For a bookmark, meta holds the version only. error: for ERROR, what the server says.
+
+    ends_initial: a bookmark that ends the initial events.
+    """
 
     type: EventType
     meta: Meta
     raw: msgspec.Raw
     error: ApiError | None = None
+    ends_initial: bool = False
 
 
 class _ListMeta(msgspec.Struct, rename="camel", gc=False):
@@ -100,6 +112,15 @@ class _Object(msgspec.Struct, gc=False):
     kind: str | None = None
 
 
+class _BookmarkMeta(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Bookmark(msgspec.Struct, gc=False):
+    metadata: _BookmarkMeta
+
+
 class _Code(msgspec.Struct):
     code: int = 0
 
@@ -111,6 +132,7 @@ class _Envelope(msgspec.Struct, gc=False):
 
 _decode_list = msgspec.json.Decoder(_List).decode
 _decode_object = msgspec.json.Decoder(_Object).decode
+_decode_bookmark = msgspec.json.Decoder(_Bookmark).decode
 _decode_code = msgspec.json.Decoder(_Code).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
@@ -124,9 +146,8 @@ def decode_page(body: bytes) -> Page:
     # Items of built-in kinds come without kind and apiVersion in lists, and with them in watches.
     kind = found.kind.removesuffix("List")
     prefix = msgspec.json.encode({"kind": kind, "apiVersion": found.api_version})[:-1] + b","
-    return Page(
-        found.items or [], prefix if kind else b"", found.metadata.resource_version, found.metadata.continue_ or ""
-    )
+    listed = found.metadata
+    return Page(found.items or [], prefix if kind else b"", listed.resource_version, listed.continue_ or "", len(body))
 
 
 def decode_item(raw: msgspec.Raw, prefix: bytes) -> Item:
@@ -149,17 +170,23 @@ def decode_event(line: bytes) -> Event:
     try:
         envelope = _decode_envelope(line)
         raw = envelope.object
-        if envelope.type == EventType.ERROR:
-            return Event(EventType.ERROR, Meta(), raw, error_from(_decode_code(raw).code, bytes(raw)))
-        meta = _decode_object(raw).metadata
         kind = EventType(envelope.type)
+        if kind is EventType.ERROR:
+            return Event(kind, Meta(), raw, error_from(_decode_code(raw).code, bytes(raw)))
+        if kind is EventType.BOOKMARK:
+            return _bookmark(raw)
+        meta = _decode_object(raw).metadata
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise MalformedStream(f"not an event: {error}") from error
-    if kind is EventType.BOOKMARK:
-        comparable(meta.resource_version)
-    else:
-        _identified(meta)
+    _identified(meta)
     return Event(kind, meta, raw)
+
+
+def _bookmark(raw: msgspec.Raw) -> Event:
+    found = _decode_bookmark(raw).metadata
+    version = comparable(found.resource_version)
+    ends = (found.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+    return Event(EventType.BOOKMARK, Meta(resource_version=version), raw, ends_initial=ends)
 
 
 def _identified(meta: Meta) -> None:

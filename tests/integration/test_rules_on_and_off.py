@@ -18,7 +18,8 @@ from shards.objects import Object
 from shards.own_writes import OwnWrites
 from shards.settings import GateSettings, ShardSettings
 from shards.tenure import Tenure
-from shards.watch import ListPage, WatchMachine
+from shards.watch import WatchMachine
+from shards.watch_requests import ListPage
 from shards.workqueue import WorkQueue
 from tests.integration.rule_histories import (
     Author,

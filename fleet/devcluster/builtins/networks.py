@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fleet.devcluster.builtins.findings import immutable, invalid, required, unsupported
+from fleet.devcluster.builtins.ports import PORT_RANGE
 from fleet.devcluster.builtins.rulebook import rule
 from fleet.devcluster.causes import Cause
 from shards.objects import Object
@@ -17,7 +18,6 @@ _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _EXPOSED: Final = ("LoadBalancer", "NodePort")
 _AFFINITY_SECONDS: Final = 10_800
 _NODE_PORTS: Final = range(30_000, 32_768)
-_PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 _ALLOCATED: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 
 
@@ -125,10 +125,10 @@ def service_causes(body: Object, old: Object | None) -> Iterator[Cause]:
         if len(ports) > 1 and not port.get("name"):
             yield required(f"{path}.name")
         if not 1 <= port.get("port", 0) <= 65_535:
-            yield invalid(f"{path}.port", port.get("port", 0), _PORT_RANGE)
+            yield invalid(f"{path}.port", port.get("port", 0), PORT_RANGE)
         target = port.get("targetPort")
         if isinstance(target, int) and not 1 <= target <= 65_535:
-            yield invalid(f"{path}.targetPort", target, _PORT_RANGE)
+            yield invalid(f"{path}.targetPort", target, PORT_RANGE)
     if kind not in _TYPES:
         yield unsupported("spec.type", kind, _TYPES)
     if kind == "ExternalName" and not spec.get("externalName"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fleet.devcluster.builtins.findings import required, shown, unsupported
+from fleet.devcluster.builtins.findings import invalid, required, shown, unsupported
+from fleet.devcluster.builtins.ports import port_causes
 from fleet.devcluster.causes import Cause
+from fleet.devcluster.schemas.names import label_faults
 from shards.objects import Object
 
 _POLICIES: Final = ("Always", "OnFailure", "Never")
@@ -24,11 +26,14 @@ def container_causes(spec: Object, path: str) -> Iterator[Cause]:
             name = container.get("name")
             if not name:
                 yield required(f"{where}.name")
+            elif faults := label_faults(name):
+                yield from (invalid(f"{where}.name", name, why) for why in faults)
             elif name in seen:
                 yield Cause("FieldValueDuplicate", f"Duplicate value: {shown(name)}", f"{where}.name")
             seen.add(name)
             if not container.get("image"):
                 yield required(f"{where}.image")
+            yield from port_causes(container, where)
             for at, mount in enumerate(container.get("volumeMounts") or ()):
                 if mount.get("name") not in volumes:
                     message = f"Not found: {shown(mount.get('name'))}"

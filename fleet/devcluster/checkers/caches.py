@@ -54,6 +54,8 @@ class CacheEqualsServer(Invariant):
         self._highest = 0
         self._views: deque[Note] = deque()
         self._hidden: set[Collection] = set()
+        self._listed_since: set[Collection] = set()
+        """Views that had a list of their own since events of a shared stream were hidden."""
 
     def hears_gap(self, entry: Entry) -> None:
         self._histories.clear()
@@ -62,7 +64,9 @@ class CacheEqualsServer(Invariant):
     def hears_fault(self, entry: Entry) -> None:
         agent = UserAgent.parse(entry.user_agent)
         if entry.verb == HIDDEN and agent is not None:
-            self._hidden.add(Collection(agent.member, agent.range, entry.resource))
+            hidden = Collection(agent.member, agent.range, entry.resource)
+            self._hidden.add(hidden)
+            self._listed_since = {each for each in self._listed_since if not hidden.feeds(each)}
 
     def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
         if entry.status >= 500:
@@ -90,11 +94,13 @@ class CacheEqualsServer(Invariant):
                 self.found(view.time, what)
 
     def hears_note(self, note: Note) -> None:
+        where = collection_in(note).anyhow
         if note.what == "listed":
-            self._hidden.discard(collection_in(note).anyhow)
+            self._hidden.discard(where)
+            self._listed_since.add(where)
         if note.what != "view" or note.outcome != "whole" or note.objects is None or not note.version.isdecimal():
             return
-        if collection_in(note).anyhow not in self._hidden:
+        if where not in self._hidden and (where.shared not in self._hidden or where in self._listed_since):
             self._views.append(note)
 
     def pending(self, end: float) -> list[str]:

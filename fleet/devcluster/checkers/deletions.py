@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.informers import (
@@ -110,8 +111,18 @@ class WholeLists(Invariant):
             return
         self.checks += not first
         self._pages.pop(where, None)
+        if where == where.shared:
+            self._forget_fed_by(where)
+        self._lists.pop(where, None)  # the last one is the newest
         self._lists[where] = pages
         self._events[where] = set()
+
+    def _forget_fed_by(self, stream: Collection) -> None:
+        """A list of a shared stream takes the place of those that its views were given beside it."""
+        known: tuple[dict[Collection, Any], ...] = (self._cut, self._pages, self._lists, self._events)
+        for each in known:
+            for where in [where for where in each if where != stream and stream.feeds(where)]:
+                del each[where]
 
     def hears_note(self, note: Note) -> None:
         where, closed = collection_in(note), closed_by(note)
@@ -146,14 +157,15 @@ class WholeLists(Invariant):
             return []
         if where.anyhow in self._cut:
             return ["a list that was cut short"]
-        return ["a list that holds it"] if note.uid in self._lists.get(where.anyhow, {}) else []
+        newest = next((listed for each, listed in reversed(self._lists.items()) if each.feeds(where)), {})
+        return ["a list that holds it"] if note.uid in newest else []
 
     def _without_event(self, note: Note, where: Collection) -> bool:
-        events = self._events.get(where.anyhow)
-        if events is None or not self._alone(where):
+        events = [self._events[each] for each in (where.anyhow, where.shared) if each in self._events]
+        if not events or not self._alone(where):
             return False
         self.checks += 1
-        return not events & {note.uid, note.key}
+        return not any(each & {note.uid, note.key} for each in events)
 
     def _alone(self, where: Collection) -> bool:
         """Whether the worker has one view of that collection only, so that the server's lines are about it."""

@@ -18,6 +18,7 @@ from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.injector import Faults
 from fleet.devcluster.faults.words import ClockSkew, Word
 from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import UNREADABLE
 from shards.errors import ConfigError
 
 PATH = "/-/faults"
@@ -59,7 +60,7 @@ def _inject(faults: Faults, body: bytes | None) -> Answer:
             # Before the first one is in force: an open watch that was ended cannot be given back.
             with placed(f"[{index}]" if isinstance(document, list) else ""):
                 _check(faults, each)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         return _failed(400, "", f"the body is no JSON: {error}")
     except ConfigError as error:
         return _failed(400, error.path, str(error))

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from fleet.devcluster.wire.requests import Request, Target, name_in, verb_of
+from fleet.devcluster.wire.requests import UNREADABLE, Request, Target, name_in, verb_of
 from shards.errors import ConfigError
 from shards.objects import Resource
 from shards.useragent import UserAgent
@@ -159,7 +159,7 @@ def event_in(line: bytes) -> Event | None:
     """None for a line that is no JSON event, such as one of a protobuf stream."""
     try:
         return _decoder.decode(line)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 

@@ -8,6 +8,7 @@ from fleet.devcluster.faults.match import Asked, version_in
 from fleet.devcluster.faults.words import Refuse, TooLarge
 from fleet.devcluster.wire import statuses
 from fleet.devcluster.wire.answers import Answer
+from fleet.devcluster.wire.requests import UNREADABLE
 from fleet.devcluster.wire.statuses import StatusError
 
 _PLAIN = "text/plain; charset=utf-8"
@@ -75,7 +76,7 @@ def truncated(body: bytes, keep: int) -> bytes | None:
         field = "rows" if "rows" in found else "items"
         items = msgspec.json.decode(found.get(field, b""), type=list[msgspec.Raw])
         metadata = msgspec.json.decode(found.get("metadata", b"{}"), type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     if len(items) <= keep and "continue" not in metadata:
         return None

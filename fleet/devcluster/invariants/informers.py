@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fleet.devcluster.invariants.invariant import LeaseWrite
 from fleet.devcluster.recording.journal import Entry, Sent
 from shards.journal import Note
+from shards.keyrange import KeyRange
 from shards.useragent import UserAgent
 
 INFORMER = "informer"
@@ -29,6 +30,20 @@ class Collection(NamedTuple):
     def anyhow(self) -> Collection:
         """The same, as a server sees it."""
         return self._replace(role="")
+
+    @property
+    def shared(self) -> Collection:
+        """The stream from which the views of a worker's shards are fed where it filters here; its range is nobody's."""
+        return self._replace(role="", covered="")
+
+    def feeds(self, where: Collection) -> bool:
+        """Whether this collection, as a server sees it, can be where that view comes from."""
+        if (self.member, self.resource) != (where.member, where.resource):
+            return False
+        if self.covered in ("", where.covered):
+            return True
+        mine, its = KeyRange.parse(self.covered), KeyRange.parse(where.covered)
+        return mine.first <= its.first and its.last <= mine.last
 
 
 Line = tuple[Collection, str]

@@ -97,11 +97,11 @@ class Upstream:
         credentials = None if "Authorization" in headers else self._credentials
         if credentials is None:
             return await self._send(request, target, headers, "")
-        authorization = credentials.header()
-        answer = await self._send(request, target, headers, authorization)
+        access = credentials.current()
+        answer = await self._send(request, target, headers, access.authorization)
         # A client that was there by itself would renew a token that is refused; what is refused was not carried out.
-        if answer.status == 401 and await credentials.replaced(authorization, CONNECT_SECONDS):
-            answer = await self._send(request, target, headers, credentials.header())
+        if answer.status == 401 and await credentials.replaced(access, CONNECT_SECONDS):
+            answer = await self._send(request, target, headers, credentials.current().authorization)
         return answer
 
     async def _send(self, request: Request, target: str, headers: MultiMapping[str], authorization: str) -> Answer:

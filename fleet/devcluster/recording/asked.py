@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 
 from fleet.devcluster.recording.journal import READS, Level, Sent
-from fleet.devcluster.wire.requests import Request, Target
+from fleet.devcluster.wire.requests import UNREADABLE, Request, Target
 
 FLEET = "fleet/"
 """How the User-Agent of a fleet begins: only a fleet's preconditions are judged, and finding them costs a decode."""
@@ -67,7 +67,7 @@ def dry_run(request: Request) -> bool:
         return False
     try:
         return bool(_DRY.decode(request.body).dry_run)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return False
 
 
@@ -102,7 +102,7 @@ def preconditions(verb: str, body: bytes) -> tuple[str, str]:
     """UID and resourceVersion, "" where the write does not ask for one; a JSON patch asks in tests, not in these."""
     try:
         found = _BODIES.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return "", ""
     given = found.preconditions if verb in ("delete", "deletecollection") else found.metadata
     return given.uid or "", given.resource_version or ""

@@ -9,7 +9,7 @@ from fleet.devcluster.recording.journal import Level, Shown
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.storage.storage import Stored, object_key
 from fleet.devcluster.wire.answers import Answer, EventStream
-from fleet.devcluster.wire.requests import Request, Target, verb_of
+from fleet.devcluster.wire.requests import UNREADABLE, Request, Target, verb_of
 from shards.objects import Meta, Resource
 from shards.wire import LineSplitter
 
@@ -99,7 +99,7 @@ def _answered(target: Target, verb: str, answer: Answer) -> tuple[Stored | None,
         return None, False
     try:
         found = _ANSWERS.decode(answer.body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None, False
     if found.kind == "Status":
         uid = found.details.uid if found.details is not None else ""
@@ -115,7 +115,7 @@ def _answered(target: Target, verb: str, answer: Answer) -> tuple[Stored | None,
 def _shown(body: bytes) -> Shown:
     try:
         found = _LISTS.decode(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return Shown(type="LIST", complete=False)
     objects = {each.metadata.uid: each.metadata.resource_version for each in found.items}
     return Shown(
@@ -154,7 +154,7 @@ class TappedStream:
     def _record(self, line: bytes) -> None:
         try:
             event = _EVENTS.decode(line)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return
         meta = event.object.metadata
         shown = Shown(type=event.type, version=meta.resource_version)

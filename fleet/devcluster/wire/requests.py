@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -16,6 +17,8 @@ from shards.objects import Resource
 
 Query = Sequence[tuple[str, str]]
 
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a body of a client may raise: no JSON, no text, or nested without end."""
 BODY_LIMIT = 3 * 1024 * 1024
 """The real server's limit on a request body, in bytes."""
 
@@ -247,5 +250,5 @@ def name_in(body: bytes | None) -> str:
     """Name of the object that a failed create wanted."""
     try:
         return msgspec.json.decode(body or b"", type=_WithName).metadata.name
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return ""

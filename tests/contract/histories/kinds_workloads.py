@@ -151,7 +151,29 @@ async def cron_jobs(stage: Stage) -> None:
     await stage.ask("DELETE", one)
 
 
+async def container_ports(stage: Stage) -> None:
+    """What every template with containers is held to."""
+    collection = stage.path("v1/replicationcontrollers")
+    ports: list[object] = [
+        {},
+        None,
+        {"containerPort": 0},
+        {"containerPort": 70000},
+        {"containerPort": 80, "protocol": "X"},
+        {"containerPort": 80, "hostPort": -1},
+        {"containerPort": 80, "hostPort": 65536, "name": "UPPER"},
+        {"containerPort": 80, "name": "a" * 16},
+        {"containerPort": 80, "name": "1--1-"},
+    ]
+    for name, given in (*(("c", [each]) for each in ports), ("c", [{"containerPort": 80, "name": "a"}] * 2), ("A", [])):
+        pod = {"containers": [{"name": name, "image": "i", "ports": given}]}
+        labels = {"a": "b"}
+        spec = {"replicas": 0, "selector": labels, "template": {"metadata": {"labels": labels}, "spec": pod}}
+        await stage.ask("POST", collection, named("one", spec))
+
+
 HISTORIES = (
+    container_ports,
     deployments,
     stateful_sets,
     daemon_sets,

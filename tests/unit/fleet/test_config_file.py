@@ -152,9 +152,9 @@ def test_whatever_is_in_the_file_the_answer_is_a_config_or_a_config_error(text: 
         assert parse_config(text).fleet
 
 
-def test_more_than_one_namespace_is_refused_until_informers_can_follow_several() -> None:
-    with pytest.raises(ConfigError, match=r"scope\.namespaces: this version supports one namespace"):
-        parse_config("{fleet: web, controller: 'a:b', scope: {namespaces: [one, two]}}")
+def test_several_namespaces_may_be_given() -> None:
+    config = parse_config("{fleet: web, controller: 'a:b', scope: {namespaces: [one, two]}}")
+    assert config.scope.namespaces == ("one", "two")
 
 
 @pytest.mark.parametrize(

@@ -186,10 +186,21 @@ def test_needs_follow_the_scope() -> None:
     found = needs([watching], ("a", "b"), NAMES)
     secrets = Resource("", "v1", "secrets")
     assert [need for need in found if need.resource == secrets] == [
-        Need(secrets, "a", ("get", "list", "watch")),
-        Need(secrets, "b", ("get", "list", "watch")),
+        Need(secrets, "", ("list", "watch")),
+        Need(secrets, "a", ("get",)),
+        Need(secrets, "b", ("get",)),
     ]
+    [alone] = [need for need in needs([watching], ("a",), NAMES) if need.resource == secrets]
+    assert alone == Need(secrets, "a", ("get", "list", "watch"))
     assert {need.namespace for need in needs([watching], (), NAMES)} == {"", "fleets"}
+
+
+def test_needs_of_a_watched_resource_follow_its_own_namespaces() -> None:
+    watching = Controller("watching", primary="example.com/v1/widgets")
+    watching.watches("v1/nodes", map=lambda meta: (), namespaces=())
+    watching.watches("v1/secrets", map=lambda meta: (), namespaces=("shared",))
+    found = {need.resource.plural: need.namespace for need in needs([watching], ("a",), NAMES)}
+    assert (found["nodes"], found["secrets"], found["widgets"]) == ("", "shared", "a")
 
 
 def test_a_port_in_use_is_refused_with_the_fields_path() -> None:

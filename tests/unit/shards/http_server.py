@@ -47,6 +47,7 @@ class Server:
     connections: int = 0
     port: int = 0
     scheme: str = "http"
+    host: str = "127.0.0.1"
     ends: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
@@ -78,7 +79,7 @@ class Server:
 
     @asynccontextmanager
     async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
-        server = await asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=tls)
+        server = await asyncio.start_server(self.serve, self.host, 0, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
         self.scheme = "https" if tls else "http"
         try:

@@ -128,12 +128,13 @@ class TestRenewal:
     async def test_a_refusal_during_a_renewal_waits_for_it(self) -> None:
         clock = Clock()
         load = Loader(access("new"))
-        credentials = Credentials(access("old"), load, clock)
+        old = access("old")
+        credentials = Credentials(old, load, clock)
         clock.now += 2
-        first = asyncio.create_task(credentials.replaced("old", 10))
+        first = asyncio.create_task(credentials.replaced(old, 10))
         while not load.began:
             await asyncio.sleep(0)
-        second = asyncio.create_task(credentials.replaced("old", 10))
+        second = asyncio.create_task(credentials.replaced(old, 10))
         await asyncio.sleep(0)
         load.may_end.set()
         assert all(await asyncio.gather(first, second))
@@ -146,16 +147,17 @@ class TestRenewal:
         clock = Clock()
         load = Loader(OSError("no such file"), access("new"))
         load.may_end.set()
-        credentials = Credentials(access("old")._replace(fresh_seconds=60), load, clock)
+        old = access("old")._replace(fresh_seconds=60)
+        credentials = Credentials(old, load, clock)
         clock.now += 61
-        assert not await credentials.replaced("old", 10)
+        assert not await credentials.replaced(old, 10)
         assert "no such file" in caplog.text
         for _ in range(5):
-            assert credentials.header() == "old"
+            assert credentials.current() is old
             await asyncio.sleep(0)
         assert load.began == 1
         clock.now += 11
-        assert await credentials.replaced("old", 10)
+        assert await credentials.replaced(old, 10)
         await credentials.close()
 
     async def test_one_that_hangs_does_not_hold_a_request_beyond_its_timeout(self) -> None:

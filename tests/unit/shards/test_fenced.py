@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet.devcluster.faults import Match
@@ -33,6 +34,7 @@ from shards.live import Guards
 from shards.objects import SLOT_LABEL, Object, ObjectName
 from shards.settings import GateSettings
 from shards.shard import Shard
+from shards.store_reader import StoreReader
 from shards.tenure import Tenure
 from tests.unit.shards.world import CONFIGMAPS, EVENTS, SECRETS, WEBSITES, Sent, World, key_of
 
@@ -435,6 +437,45 @@ class TestUpdateAndPatch:
             return await ctx.client.update(CONFIGMAPS, made)
 
         assert (await desk.do(act))["data"] == {"b": "2"}
+
+    async def test_an_update_of_what_was_read_from_a_trimmed_view_is_refused(
+        self, world: World, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It would remove from the server what was only left out here."""
+        await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, page(a="1")))
+        await asyncio.sleep(1)
+        monkeypatch.setattr(StoreReader, "partial", True)
+        sent = len(world.transport.writes())
+
+        async def from_the_view(ctx: Context) -> Object:
+            found = ctx.store.get(CONFIGMAPS, "page")
+            assert found is not None
+            return await ctx.client.update(CONFIGMAPS, found)
+
+        async def from_the_server(ctx: Context) -> Object:
+            found = await ctx.live.get(CONFIGMAPS, "page")
+            assert found is not None
+            return await ctx.client.update(CONFIGMAPS, {**found, "data": {"b": "2"}})
+
+        with pytest.raises(ConfigError, match="trimmed"):
+            await desk.do(from_the_view)
+        assert len(world.transport.writes()) == sent
+        assert (await desk.do(from_the_server))["data"] == {"b": "2"}
+
+    async def test_lists_and_structs_are_read_from_the_view(self, world: World, desk: Desk) -> None:
+        class Site(msgspec.Struct):
+            spec: dict[str, Any]
+
+        async def act(ctx: Context) -> tuple[list[str], Site | None, Site | None]:
+            await ctx.client.create(CONFIGMAPS, {**page("q"), "metadata": {"name": "q", "labels": {"app": "x"}}})
+            listed = [each["metadata"]["name"] for each in ctx.store.list(CONFIGMAPS, labels={"app": "x"})]
+            return listed, ctx.store.get_as(Site), ctx.store.get_as(Site, WEBSITES, "a")
+
+        listed, own, named = await desk.do(act)
+        assert listed == ["q"]
+        assert own == named
+        assert own is not None
+        assert own.spec["text"] == "x"
 
     async def test_what_was_never_read_is_read_live_before_it_is_patched(self, world: World, desk: Desk) -> None:
         event = {"metadata": {"name": "e", "namespace": "default"}, "reason": "Built", "involvedObject": {}}

@@ -68,7 +68,7 @@ class TestRequests:
             "user-agent": "fleet/0.1.0 m=pod-0",
             "authorization": "Bearer secret",
             "accept": "application/json",
-            "accept-encoding": "identity",
+            "accept-encoding": "gzip",
         }
         assert {name: request.headers.get(name) for name in wanted} == wanted
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from itertools import pairwise
 from typing import Any
@@ -17,13 +17,15 @@ from prometheus_client import CollectorRegistry
 
 from shards.client import JSON, Query
 from shards.errors import ShardError, Unreachable, api_error
-from shards.informer import SLICE_EVENTS, Informer
+from shards.informer import Informer
 from shards.keyrange import KeyRange, PartitionKey, fnv1a64, ranges_from
 from shards.metrics import ShardMetrics
 from shards.objects import ObjectName, Resource
 from shards.settings import ScopeSettings
+from shards.slices import SLICE_OBJECTS
 from shards.source import FilterMode, Source
 from shards.store import Change, Replacement
+from shards.watch import STREAM_QUIET_SECONDS, STREAM_SECONDS
 
 pytestmark = pytest.mark.looptime
 
@@ -137,7 +139,7 @@ class Server:
 class Rig:
     """An informer of the lower half of the space, its scripted server, and what it handed over."""
 
-    def __init__(self, *, role: str = "primary") -> None:
+    def __init__(self, *, role: str = "primary", streams: bool = False) -> None:
         self.server = Server()
         self.changes: list[Change] = []
         self.progress = 0
@@ -162,6 +164,7 @@ class Rig:
             metrics=ShardMetrics(self.registry),
             namespace="ns",
             user_agent="fleet/test",
+            streams=streams,
         )
 
     def progressed(self) -> None:
@@ -376,7 +379,7 @@ class TestEvents:
         await rig.run(script)
 
     async def test_other_tasks_get_their_turn_during_a_long_burst(self, rig: Rig) -> None:
-        many = 4 * SLICE_EVENTS
+        many = 4 * SLICE_OBJECTS
         rig.server.lists.append(listing(100))
         burst = b"".join(line("ADDED", thing(f"n{n}", 101 + n, f"{uid_in(LOW)}")) for n in range(many))
         watch = Watch()
@@ -390,7 +393,7 @@ class TestEvents:
                 await asyncio.sleep(0)
                 turns.append(int(rig.informer.store.resource_version))
             steps = [b - a for a, b in pairwise(turns)]
-            assert 0 < max(steps) <= SLICE_EVENTS
+            assert 0 < max(steps) <= SLICE_OBJECTS
 
         await rig.run(script)
 
@@ -652,7 +655,7 @@ class TestRelist:
         await rig.run(script)
 
     async def test_changes_are_handed_over_whole_even_when_a_relist_is_asked_for_meanwhile(self, rig: Rig) -> None:
-        many = 3 * SLICE_EVENTS
+        many = 3 * SLICE_OBJECTS
         objects = [thing(f"n{n}", 1 + n, f"{uid_in(LOW)}-{n}") for n in range(3 * many)]
         ours = [each for each in objects if fnv1a64(each["metadata"]["uid"]) in LOW]
         rig.server.lists += [listing(9000, *ours), listing(9001, *ours)]
@@ -668,7 +671,7 @@ class TestRelist:
         async def script() -> None:
             await rig.until(lambda: bool(asked))
             assert await asked[0] == "9001"
-            assert len(rig.changes) == len(ours) > SLICE_EVENTS
+            assert len(rig.changes) == len(ours) > SLICE_OBJECTS
 
         await rig.run(script)
 
@@ -780,7 +783,7 @@ async def test_a_list_that_could_not_be_taken_over_is_fetched_again(
     commit = Replacement.commit
     failures = [MemoryError("no room for it")]
 
-    def fail_once(replacement: Replacement, version: str) -> list[Change]:
+    def fail_once(replacement: Replacement, version: str) -> Iterator[Change]:
         if failures:
             raise failures.pop()
         return commit(replacement, version)
@@ -794,3 +797,135 @@ async def test_a_list_that_could_not_be_taken_over_is_fetched_again(
 
     await rig.run(script)
     assert "no room" in caplog.text
+
+
+def end_of_list(version: int) -> bytes:
+    metadata = {"resourceVersion": str(version), "annotations": {"k8s.io/initial-events-end": "true"}}
+    return line("BOOKMARK", {"metadata": metadata})
+
+
+@pytest.fixture
+async def streaming() -> Rig:
+    return Rig(streams=True)
+
+
+class TestListsAsStreams:
+    async def test_nothing_of_it_reaches_readers_before_its_end(self, streaming: Rig) -> None:
+        rig = streaming
+        watch = Watch(line("ADDED", thing("a", 90)), bookmark(95), line("ADDED", thing("b", 5)))
+        rig.server.watches.append(watch)
+
+        async def script() -> None:
+            await asyncio.sleep(5)
+            assert (rig.held(), rig.changes, rig.informer.store.resource_version) == ({}, [], "")
+            assert (rig.informer.synced.is_set(), rig.progress) == (False, 0)
+            assert rig.informer.current_at == float("-inf")
+            watch.say(end_of_list(100))
+            await rig.informer.synced.wait()
+            assert rig.held() == {"a": "90", "b": "5"}
+            assert all(change.initial for change in rig.changes)
+            assert rig.informer.store.resource_version == "100"
+            assert rig.informer.current_at == 0.0
+            watch.say(line("MODIFIED", thing("a", 101)))
+            await rig.until(lambda: rig.held()["a"] == "101")
+            assert rig.server.kinds() == ["watch"]
+
+        await rig.run(script)
+
+    async def test_live_events_before_its_end_are_part_of_it(self, streaming: Rig) -> None:
+        rig = streaming
+        again = thing("c", 96, uid=uid_in(LOW, "again-"))
+        rig.server.watches.append(
+            Watch(
+                line("ADDED", thing("a", 90)) + line("ADDED", thing("b", 91)) + line("ADDED", thing("c", 92)),
+                line("MODIFIED", thing("a", 93)) + line("DELETED", thing("b", 94)) + line("DELETED", thing("c", 95)),
+                line("ADDED", again) + end_of_list(96),
+            )
+        )
+
+        async def script() -> None:
+            await rig.informer.synced.wait()
+            assert rig.held() == {"a": "93", "c": "96"}
+            assert sorted(rig.told()) == [("added", "93"), ("added", "96")]
+
+        await rig.run(script)
+
+    async def test_what_it_lacks_was_deleted_and_only_its_end_says_so(self, streaming: Rig) -> None:
+        rig = streaming
+        first = Watch(line("ADDED", thing("a", 90)) + line("ADDED", thing("b", 91)) + end_of_list(100))
+        second, third = Watch(line("ADDED", thing("a", 90)), None), Watch(line("ADDED", thing("a", 90)))
+        rig.server.watches += [first, second, third]
+
+        async def script() -> None:
+            await rig.informer.synced.wait()
+            first.say(api_error(410, "Expired"))
+            await rig.until(lambda: len(rig.server.calls) == 3)
+            await asyncio.sleep(1)
+            assert rig.held() == {"a": "90", "b": "91"}
+            assert not rig.informer.synced.is_set()
+            third.say(end_of_list(110))
+            await rig.informer.synced.wait()
+            assert rig.held() == {"a": "90"}
+            assert rig.told()[2:] == [("deleted", "91")]
+
+        await rig.run(script)
+
+    async def test_a_server_without_the_feature_is_listed_in_pages(self, streaming: Rig) -> None:
+        rig = streaming
+        rig.server.watches.append(api_error(422, "Invalid", "sendInitialEvents is forbidden"))
+        rig.server.lists.append(listing(100, thing("a", 90)))
+
+        async def script() -> None:
+            await synced(rig)
+            assert rig.held() == {"a": "90"}
+            assert rig.server.kinds()[:2] == ["watch", "list"]
+            assert rig.server.times("list") == [0.0]
+
+        await rig.run(script)
+
+    async def test_a_server_that_never_says_that_these_were_all_is_listed_in_pages(self, streaming: Rig) -> None:
+        """B45: servers that do not know the parameters send what exists, then live events, and no mark."""
+        rig = streaming
+        endless = Watch(line("ADDED", thing("a", 90)))
+        rig.server.watches.append(endless)
+        rig.server.lists.append(listing(100, thing("a", 90), thing("b", 91)))
+
+        async def script() -> None:
+            await synced(rig)
+            assert rig.held() == {"a": "90", "b": "91"}
+            assert rig.server.times("list") == [STREAM_QUIET_SECONDS]
+            assert endless.closed
+
+        await rig.run(script)
+
+    async def test_nor_does_a_busy_one_hold_it_for_ever(self, streaming: Rig) -> None:
+        rig = streaming
+        endless = Watch()
+        rig.server.watches.append(endless)
+        rig.server.lists.append(listing(100000))
+
+        async def script() -> None:
+            for number in range(1, 1000):
+                if rig.informer.synced.is_set():
+                    break
+                endless.say(line("ADDED", thing("a", number)))
+                await asyncio.sleep(5)
+            assert rig.server.times("list") == [STREAM_SECONDS]
+
+        await rig.run(script)
+
+    async def test_a_list_that_is_asked_for_meanwhile_begins_after_it(self, streaming: Rig) -> None:
+        rig = streaming
+        first, second = Watch(line("ADDED", thing("a", 90))), Watch(end_of_list(110))
+        rig.server.watches += [first, second]
+
+        async def script() -> None:
+            await asyncio.sleep(1)
+            asked = rig.informer.relist()
+            await asyncio.sleep(1)
+            assert len(rig.server.calls) == 1
+            first.say(end_of_list(100))
+            assert await asked == "110"
+            assert rig.told() == [("added", "90"), ("deleted", "90")]
+
+        await rig.run(script)

@@ -47,8 +47,9 @@ class Told:
 
 
 @pytest.mark.looptime
+@pytest.mark.parametrize("streams", [False, True], ids=["pages", "streams"])
 @pytest.mark.parametrize("seed", range(12))
-async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int) -> None:
+async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int, streams: bool) -> None:
     rng = random.Random(seed)
     loop = asyncio.get_running_loop()
     server = ApiServer(ServerSettings(bookmark_seconds=7.0), rng=rng, wall_seconds=lambda: 0.0)
@@ -64,6 +65,7 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int) -> Non
         rng=rng,
         namespace="default",
         user_agent="fleet/walk",
+        streams=streams,
     )
     objects: dict[str, str] = {}
     asked: list[tuple[str, asyncio.Future[str]]] = []

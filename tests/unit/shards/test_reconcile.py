@@ -22,6 +22,7 @@ from shards.errors import (
     TooManyRequests,
     Unreachable,
 )
+from shards.informer import Informer
 from shards.reconcile import PATIENT_CONFLICTS, PATIENT_OWNERS
 from shards.settings import GateSettings, QueueSettings, ShardSettings
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, Sent, World
@@ -269,6 +270,10 @@ class TestConcurrency:
             ctx.client.ensure(CONFIGMAPS, {"metadata": {"name": "page"}, "data": {"html": site["spec"]["text"]}})
             assert ctx.live.get(CONFIGMAPS, "page") is not None
             assert ctx.live.confirm_absent(CONFIGMAPS, "other")
+            listed = ctx.store.list(CONFIGMAPS, namespace="default")
+            assert [each["metadata"]["name"] for each in listed] == ["page"]
+            assert listed.unknown == ()
+            assert ctx.store.get_as(dict[str, Any]) == ctx.store.get()
             ctx.client.patch_status({"pages": len(ctx.store.owned(CONFIGMAPS))})
             return Result()
 
@@ -496,6 +501,7 @@ class TestOwnWritesGate:
         await asyncio.sleep(0.5)
         await world.kubectl.delete(CONFIGMAPS, "default", "page")
         view = shard._views[str(CONFIGMAPS)]
+        assert isinstance(view.informer, Informer)
         view.informer._writer.replace([], "1")
         view.progressed()
         await asyncio.sleep(30)

@@ -14,7 +14,7 @@ from shards.context import Context, PlainContext, Request
 from shards.controller import Controller, Result
 from shards.errors import ConfigError, NotOwner, Undrained
 from shards.keyrange import WHOLE, KeyRange, fnv1a64, slot_of
-from shards.objects import SLOT_LABEL, Meta, ObjectName
+from shards.objects import SLOT_LABEL, Meta, Object, ObjectName, Resource
 from shards.settings import GateSettings, ScopeSettings, ShardSettings
 from shards.shard import SEEN_SECONDS, Shard
 from shards.tenure import Tenure
@@ -22,6 +22,8 @@ from shards.watermark import ResourceMark, Unseen, Watermark
 from tests.unit.shards.world import CONFIGMAPS, SECRETS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime
+
+NAMESPACES = Resource("", "v1", "namespaces")
 
 
 def site_controller() -> Controller:
@@ -133,6 +135,67 @@ class TestRunning:
         assert sorted({each.path for each in lists}) == sorted([WEBSITES.path(), CONFIGMAPS.path()])
         assert len(lists) == 2
 
+    async def test_controllers_with_their_own_selectors_have_their_own_views(self, world: World) -> None:
+        seen: dict[str, set[str]] = {"red": set(), "blue": set(), "all": set()}
+
+        def painter(name: str, selector: str) -> Controller:
+            made = Controller(name, primary=str(WEBSITES), label_selector=selector)
+
+            @made.reconcile
+            async def reconcile(ctx: Context, request: Request) -> None:
+                seen[name].add(request.name)
+
+            return made
+
+        for name in ("red", "blue"):
+            world.server.seed(WEBSITES, {"metadata": {"name": name, "namespace": "default", "labels": {"c": name}}})
+        shard = await world.running([painter("red", "c=red"), painter("blue", "c=blue"), painter("all", "")])
+        await settled()
+        assert seen == {"red": {"red"}, "blue": {"blue"}, "all": {"red", "blue"}}
+        assert list(shard.views) == [str(WEBSITES), f"{WEBSITES}#2", f"{WEBSITES}#3"]
+
+    async def test_a_watched_resource_is_held_as_its_declaration_selects(self, world: World) -> None:
+        websites = Controller("websites", primary=str(WEBSITES))
+        websites.watches(str(SECRETS), map=lambda _: [], label_selector="use=site", metadata_only=True)
+
+        @websites.reconcile
+        async def reconcile(ctx: Context) -> None: ...
+
+        for name, labels in (("mine", {"use": "site"}), ("other", {})):
+            world.server.seed(
+                SECRETS, {"metadata": {"name": name, "namespace": "default", "labels": labels}, "data": {"k": "dg=="}}
+            )
+        shard = await world.running(websites)
+        store = shard.views[str(SECRETS)].store
+        assert [meta.name for meta in store.metas()] == ["mine"]
+        assert "data" not in (store.get(ObjectName("default", "mine")) or {})
+
+    async def test_what_a_transform_drops_is_not_in_the_view_and_cannot_be_lost_by_an_update(
+        self, world: World
+    ) -> None:
+        def without_notes(body: Object) -> Object:
+            body["spec"].pop("notes", None)
+            return body
+
+        websites = Controller("websites", primary=str(WEBSITES), transform=without_notes)
+        refused: list[str] = []
+
+        @websites.reconcile
+        async def reconcile(ctx: Context) -> None:
+            site = ctx.store.get()
+            assert site is not None
+            assert site["spec"] == {"text": "x"}
+            try:
+                await ctx.client.update(WEBSITES, site)
+            except ConfigError as error:
+                refused.append(str(error))
+
+        world.website("a", text="x", notes="long")
+        await world.running(websites)
+        await settled()
+        assert "patch" in refused[0]
+        assert (await world.kubectl.get(WEBSITES, "default", "a"))["spec"]["notes"] == "long"
+
     async def test_only_keys_of_the_range_are_reconciled(self, world: World) -> None:
         sites = [world.website(f"s{index}", text="x") for index in range(20)]
         half = KeyRange(0, (1 << 63) - 1)
@@ -155,10 +218,18 @@ class TestRunning:
         assert shard.first_reconcile_at is not None
         assert shard.current_keys() == []
 
-    async def test_several_namespaces_are_refused_with_the_path_of_the_setting(self, world: World) -> None:
-        world.runtime.settings = ShardSettings(scope=ScopeSettings(namespaces=("a", "b")))
-        with pytest.raises(ConfigError, match=r"scope\.namespaces"):
-            world.shard(site_controller())
+    async def test_of_several_namespaces_all_are_reconciled_and_no_other(self, world: World) -> None:
+        world.runtime.settings = ShardSettings(scope=ScopeSettings(namespaces=("blue", "default")))
+        for namespace in ("blue", "default", "red"):
+            if namespace != "default":
+                world.server.seed(NAMESPACES, {"metadata": {"name": namespace}})
+            world.server.seed(WEBSITES, {"metadata": {"name": "a", "namespace": namespace}, "spec": {"text": "x"}})
+        await world.running(site_controller())
+        await settled()
+        pages = [each["metadata"]["namespace"] for each in (await world.kubectl.list(CONFIGMAPS))["items"]]
+        assert sorted(each for each in pages if each != "kube-system") == ["blue", "default"]
+        lists = [each.path for each in world.transport.reads("informer")]
+        assert sorted(lists) == sorted([WEBSITES.path(), CONFIGMAPS.path()])
 
     async def test_one_namespace_of_the_scope_is_the_only_one_that_is_listed(self, world: World) -> None:
         world.runtime.settings = ShardSettings(scope=ScopeSettings(namespaces=("default",)))

@@ -57,9 +57,24 @@ class TestQuery:
         assert source().query() == []
         assert source(scope=SCOPE).query() == [("labelSelector", "tier=web"), ("fieldSelector", "metadata.name=a")]
 
-    def test_selectors_of_the_scope_are_for_primaries_only(self) -> None:
+    def test_selectors_of_the_scope_are_not_for_children(self) -> None:
         assert source("owned", scope=SCOPE).query() == []
-        assert source("watched", scope=SCOPE).query() == []
+        assert source("watched", scope=SCOPE).query() == source("primary", scope=SCOPE).query()
+
+    def test_one_namespace_is_asked_for_several_are_filtered_here(self) -> None:
+        assert source(scope=ScopeSettings(namespaces=("blue",))).namespace == "blue"
+        several = source("watched", scope=ScopeSettings(namespaces=("blue", "green")))
+        assert several.namespace == ""
+        found = [several.admits(Meta(name="a", namespace=each, uid="u")) for each in ("blue", "green", "red")]
+        assert found == [True, True, False]
+
+    @pytest.mark.parametrize("role", ["primary", "owned"])
+    def test_an_object_of_another_namespace_is_in_no_range(self, role: Role) -> None:
+        several = source(role, scope=ScopeSettings(namespaces=("blue", "green")))
+        owner = OwnerReference(kind="Website", name="a", uid="u", api_version="demo.shardfleet.dev/v1", controller=True)
+        inside = Meta(name="a", namespace="blue", uid="u", owner_references=(owner,))
+        assert several.hash_of(inside) is not None
+        assert several.hash_of(msgspec.structs.replace(inside, namespace="red")) is None
 
     def test_the_shard_selector_is_the_canonical_text(self) -> None:
         assert source(mode=FilterMode.SHARD_SELECTOR).query() == [

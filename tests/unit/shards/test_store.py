@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shards.objects import Meta, ObjectName, OwnerReference
-from shards.store import TOMBSTONES, Change, Entry, StoreReader, StoreWriter
+from shards.objects import Key, Meta, ObjectName, OwnerReference
+from shards.store import COMPARE_SLICE, TOMBSTONES, Change, Entry, StoreReader, StoreWriter
 
 
 def meta(name: str, version: int | str, uid: str = "", owner: str = "") -> Meta:
@@ -58,6 +58,24 @@ class TestReading:
         assert view.owned_by("nobody") == ()
         assert view.name_of("uid-c") == named("c")
         assert {each.name for each in view.metas()} == {"a", "b", "c"}
+
+    def test_uid_and_version_are_there_without_the_metadata(self) -> None:
+        view = synced(meta("a", 5)).reader
+        assert view.version_of(named("a")) == ("uid-a", "5")
+        assert view.version_of(named("b")) is None
+        assert named("a") in view
+        assert named("b") not in view
+        assert "a" not in view
+
+    def test_all_keys_are_told_while_the_store_changes(self) -> None:
+        writer = synced(meta("a", 5), meta("b", 6), meta("c", 7))
+        keys = writer.reader.each_key()
+        assert next(keys) == Key("ns", "a", "uid-a")
+        writer.delete(meta("b", 11))
+        c, d = meta("c", 12), meta("d", 13)
+        writer.apply(c, raw(c))
+        writer.apply(d, raw(d))
+        assert list(keys) == [Key("ns", "c", "uid-c")]
 
 
 class TestEvents:
@@ -224,6 +242,35 @@ class TestShows:
             synced(meta("a", 7)).reader.shows(named("a"), "uid-a", "0x1")
 
 
+class TestListsThatCarryLiveEvents:
+    def test_a_later_version_supersedes_and_an_earlier_one_does_not(self) -> None:
+        writer = synced(meta("a", 5))
+        gathered = writer.begin()
+        for version in (6, 8, 7):
+            gathered.add(entry(meta("a", version)))
+        assert list(gathered.commit("20")) == [Change(meta("a", 5), meta("a", 8))]
+
+    def test_what_was_removed_again_is_told_only_where_the_view_held_it(self) -> None:
+        writer = synced(meta("a", 5, owner="o"))
+        gathered = writer.begin()
+        for name in ("a", "b"):
+            gathered.add(entry(meta(name, 12, owner="o")))
+            gathered.remove(meta(name, 13, owner="o"))
+        gathered.remove(meta("c", 14))
+        assert list(gathered.commit("20")) == [Change(meta("a", 5, owner="o"), None)]
+        assert writer.reader.gone("uid-a")
+        assert writer.reader.owned_by("o") == ()
+
+    def test_another_object_of_the_same_name_takes_its_place(self) -> None:
+        writer = synced()
+        gathered = writer.begin()
+        gathered.add(entry(meta("a", 12, "u1")))
+        gathered.add(entry(meta("a", 14, "u2")))
+        gathered.remove(meta("a", 13, "u1"))
+        assert list(gathered.commit("20")) == [Change(None, meta("a", 14, "u2"))]
+        assert writer.reader.name_of("u1") is None
+
+
 class TestReplace:
     def test_the_first_list_is_marked_as_initial_and_later_ones_are_not(self) -> None:
         writer = StoreWriter()
@@ -284,6 +331,99 @@ class TestReplace:
         assert [each.name for each in seen] == ["a"]
 
 
+class TestEventsDuringAList:
+    """A list that is streamed may be overtaken by what happens while it is under way."""
+
+    def test_a_newer_state_takes_the_place_of_the_listed_one_and_is_told_once(self) -> None:
+        writer = synced(meta("a", 5, owner="o1"))
+        replacement = writer.begin()
+        replacement.add(entry(meta("a", 12, owner="o1")))
+        replacement.add(entry(meta("a", 15, owner="o2")))
+        replacement.add(entry(meta("a", 13)))
+        assert list(replacement.commit("20")) == [Change(meta("a", 5, owner="o1"), meta("a", 15, owner="o2"))]
+        assert [each.resource_version for each in writer.reader.owned_by("o2")] == ["15"]
+        indexes_agree(writer.reader)
+
+    def test_a_deletion_takes_the_object_out_of_the_list_and_is_proof(self) -> None:
+        writer = synced(meta("a", 5))
+        replacement = writer.begin()
+        for each in (meta("a", 5), meta("b", 12)):
+            replacement.add(entry(each))
+        for each in (meta("a", 13), meta("b", 14), meta("c", 15)):
+            replacement.remove(each)
+        assert len(replacement) == 0
+        assert list(replacement.commit("20")) == [Change(meta("a", 5), None)]
+        view = writer.reader
+        assert all(view.gone(f"uid-{name}") for name in "abc")
+        assert view.highest_object_version == "15"
+        indexes_agree(view)
+
+    def test_an_object_that_came_back_is_not_gone(self) -> None:
+        writer = synced()
+        replacement = writer.begin()
+        replacement.add(entry(meta("a", 12)))
+        replacement.remove(meta("a", 13))
+        replacement.add(entry(meta("a", 14)))
+        assert list(replacement.commit("20")) == [Change(None, meta("a", 14))]
+        assert not writer.reader.gone("uid-a")
+        indexes_agree(writer.reader)
+
+
+class TestOddServers:
+    """What no server should say must not leave the indexes in disagreement."""
+
+    def test_a_uid_under_a_second_name_leaves_the_first(self) -> None:
+        writer = synced(meta("a", 5, uid="u", owner="o1"))
+        moved = meta("b", 12, uid="u", owner="o2")
+        assert writer.apply(moved, raw(moved)) == Change(None, moved)
+        indexes_agree(writer.reader)
+        assert [each.name for each in writer.reader.metas()] == ["b"]
+
+    def test_a_list_with_a_uid_twice_still_tells_what_has_gone(self) -> None:
+        writer = synced(meta("a", 5, uid="u1"), meta("gone", 6, uid="u2"))
+        changes = writer.replace([entry(meta("a", 5, uid="u1")), entry(meta("b", 7, uid="u1"))], "20")
+        assert changes == [Change(meta("gone", 6, uid="u2"), None)]
+        indexes_agree(writer.reader)
+
+
+class TestSteps:
+    def test_a_list_is_compared_in_steps_and_what_is_left_of_them_is_done_at_the_commit(self) -> None:
+        metas = [meta(f"n{number}", 5) for number in range(COMPARE_SLICE * 2 + 1)]
+        writer = synced(*metas)
+        for steps in (0, 1, 2):
+            replacement = writer.begin()
+            replacement.add(entry(metas[0]))
+            comparing = replacement.compare()
+            assert [next(comparing) for _ in range(steps)] == [None] * steps
+            assert len(writer.reader) == len(metas)
+            gone = [change.old for change in replacement.commit("20") if change.new is None]
+            assert gone == metas[1:]
+            writer.replace([entry(each) for each in metas], "30")
+
+    def test_changes_tell_of_their_list_whatever_happens_to_the_store_meanwhile(self) -> None:
+        writer = synced(meta("a", 5), meta("b", 6))
+        replacement = writer.begin()
+        replacement.add(entry(meta("c", 12)))
+        changes = replacement.commit("20")
+        writer.delete(meta("c", 21))
+        d = meta("d", 22)
+        writer.apply(d, raw(d))
+        assert list(changes) == [
+            Change(meta("a", 5), None),
+            Change(meta("b", 6), None),
+            Change(None, meta("c", 12)),
+        ]
+
+    def test_of_more_deletions_than_are_remembered_the_last_ones_are(self) -> None:
+        writer = synced(*(meta(f"n{number}", 5) for number in range(TOMBSTONES + 2)))
+        writer.delete(meta("before", 11))
+        writer.replace([], "20")
+        assert len(writer.reader._tombstones) == TOMBSTONES
+        assert not writer.reader.gone("uid-before")
+        assert not writer.reader.gone("uid-n1")
+        assert writer.reader.gone("uid-n2")
+
+
 names = st.sampled_from(["a", "b", "c"])
 uids = st.sampled_from(["u1", "u2", "u3", "u4"])
 owners = st.sampled_from(["", "o1", "o2"])
@@ -294,12 +434,13 @@ steps = st.lists(
 
 def indexes_agree(view: StoreReader) -> None:
     found = list(view.metas())
-    assert {each.uid: ObjectName(each.namespace, each.name) for each in found} == view._names
+    assert {each.uid for each in found} == view._names.keys()
+    assert all(view.name_of(each.uid) == ObjectName(each.namespace, each.name) for each in found)
     assert not view._names.keys() & view._tombstones.keys()
     for owner in ("o1", "o2"):
         expected = {each.uid for each in found if each.controller and each.controller.uid == owner}
         assert {each.uid for each in view.owned_by(owner)} == expected
-    assert all(view._owned.values())
+    assert len(view._owned) == len({each.controller.uid for each in found if each.controller})
 
 
 @settings(max_examples=80, deadline=None)

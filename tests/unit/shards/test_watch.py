@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from shards.errors import ApiError, ShardError, Unreachable, api_error
-from shards.watch import CheckHistory, ListPage, Request, WatchFrom, WatchMachine
+from shards.watch import Mode, StreamOverdue, WatchMachine
+from shards.watch_requests import CheckHistory, ListPage, ListStream, Request, WatchFrom
 from shards.wire import MalformedStream, Page
 
 FILTER = ("shardSelector", "shardRange(...)")
@@ -292,6 +294,8 @@ class TestIncompleteLists:
         for _ in range(2):
             made.page(page(following="t1"))
             made.failed(gone())
+        assert isinstance(next_request(made), ListStream)
+        made.failed(api_error(422))
         assert next_request(made) == ListPage((FILTER,), first=True)
         made.page(page())
         made.list_again()
@@ -322,7 +326,7 @@ class TestIncompleteLists:
 
     @pytest.mark.parametrize(
         "error",
-        [api_error(400), MalformedStream("cut"), api_error(504, message="Too large resource version: 9")],
+        [api_error(400), MalformedStream("cut"), api_error(504, "Timeout", "Too large resource version")],
         ids=str,
     )
     def test_a_token_that_leads_nowhere_begins_the_list_again(self, error: ShardError) -> None:
@@ -352,3 +356,125 @@ def test_a_view_that_is_not_trusted_is_listed() -> None:
     made.distrust()
     assert not made.complete
     assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+
+
+def streaming() -> WatchMachine:
+    return WatchMachine([FILTER], Least(), streams=True)
+
+
+STREAM = ListStream(
+    (
+        FILTER,
+        ("watch", "true"),
+        ("allowWatchBookmarks", "true"),
+        ("sendInitialEvents", "true"),
+        ("resourceVersionMatch", "NotOlderThan"),
+        ("timeoutSeconds", "300"),
+    )
+)
+FIRST_PAGE = ListPage((FILTER, ("limit", "500")), first=True)
+
+
+class TestListsAsStreams:
+    def test_it_is_consistent_and_goes_on_as_a_watch(self) -> None:
+        made = streaming()
+        assert (next_request(made), made.listing) == (STREAM, True)
+        made.streamed("100")
+        assert (made.version, made.complete, made.mode) == ("100", True, Mode.WATCH)
+        made.event_version("101")
+        made.ended(LONG)
+        assert isinstance(request := next_request(made), WatchFrom)
+        assert request.version == "101"
+
+    @pytest.mark.parametrize("status", [400, 405, 406, 415, 422, 501])
+    def test_a_server_that_does_not_know_it_is_asked_for_pages_at_once_and_from_then_on(self, status: int) -> None:
+        made = streaming()
+        made.failed(api_error(status))
+        assert made.request() == (FIRST_PAGE, 0.0)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == FIRST_PAGE
+
+    def test_a_server_that_never_marks_the_end_is_asked_for_pages_at_once_and_from_then_on(self) -> None:
+        made = streaming()
+        made.failed(StreamOverdue("no end"))
+        assert made.request() == (FIRST_PAGE, 0.0)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == FIRST_PAGE
+
+    @pytest.mark.parametrize("error", [busy(), Unreachable("cut"), MalformedStream("cut"), gone()], ids=str)
+    def test_one_that_breaks_three_times_comes_in_pages_this_time(self, error: ShardError) -> None:
+        made = streaming()
+        for wait in (0.8, 1.6):
+            made.failed(error, LONG)
+            assert made.request() == (STREAM, wait)
+        made.failed(error, LONG)
+        assert made.request() == (FIRST_PAGE, 3.2)
+        made.page(page())
+        made.list_again()
+        assert next_request(made) == STREAM
+
+    def test_a_server_that_is_away_is_not_the_streams_fault(self) -> None:
+        made = streaming()
+        for _ in range(9):
+            made.failed(Unreachable("refused", maybe_applied=False))
+        assert next_request(made) == STREAM
+
+    def test_one_that_ends_before_its_mark_has_failed_however_long_it_took(self) -> None:
+        made = streaming()
+        made.ended(LONG)
+        assert made.request() == (STREAM, 0.8)
+        assert (made.version, made.complete) == ("", False)
+
+    def test_a_lost_history_is_streamed_anew(self) -> None:
+        made = streaming()
+        made.streamed("100")
+        made.failed(gone(), LONG)
+        assert made.request() == (STREAM, 0.0)
+        assert not made.complete
+
+    def test_its_version_must_be_comparable_too(self) -> None:
+        with pytest.raises(MalformedStream):
+            streaming().streamed("0")
+
+
+class TestAudit:
+    def test_a_list_follows_after_hours_of_watching_however_they_were_cut(self) -> None:
+        made = watching()
+        hours = 0.0
+        while isinstance(next_request(made), WatchFrom | CheckHistory):
+            if made.mode is Mode.CHECK:
+                made.checked("100")
+                continue
+            made.failed(Unreachable("reset"), LONG) if hours % 1 < 0.5 else made.ended(LONG)
+            hours += LONG / 3600
+        assert hours == pytest.approx(4.0, abs=0.1)
+        assert (made.request(), made.complete) == ((FIRST_PAGE, delay(made)), True)
+
+    def test_the_time_is_drawn_and_begins_again_with_every_list(self) -> None:
+        made = watching()
+        for _ in range(3):
+            made.ended(3 * 3600)
+            made.list_again()
+            made.page(page())
+        assert isinstance(next_request(made), WatchFrom)
+
+
+def test_pages_after_the_first_are_as_many_objects_as_make_two_mebibytes() -> None:
+    made = machine()
+    kibibyte = 1 << 10
+
+    def limit_after(objects: int, size: int) -> str:
+        made.page(Page([msgspec.Raw(b"{}")] * objects, b"", "100", "t1", size=size))
+        return dict(next_request(made).query)["limit"]
+
+    assert limit_after(500, 500 * kibibyte) == "2048"
+    assert limit_after(500, 500) == "5000"
+    assert limit_after(2, 2 * 1024 * kibibyte) == "2"
+    assert limit_after(1, 9 * 1024 * kibibyte) == "1"
+    made.list_again()
+    assert dict(next_request(made).query)["limit"] == "1"
+    assert limit_after(500, 500 * kibibyte) == "2048"
+    made.list_again()
+    assert dict(next_request(made).query)["limit"] == "500"

@@ -144,9 +144,10 @@ class Chronicle:
         )
         return self.add(verb, fields.pop("resource", "v1/configmaps"), name, user_agent=str(agent), **fields)
 
-    def informer(self, verb: str, member: str = "a", within: KeyRange = LOWER, **fields: Any) -> Entry:
-        """A list, a watch or a delivery of an informer. fields: of what was sent."""
-        agent = UserAgent(product="fleet/0", member=member, range=str(within), reason="informer")
+    def informer(self, verb: str, member: str = "a", within: KeyRange | None = LOWER, **fields: Any) -> Entry:
+        """A list, a watch or a delivery of an informer. within None: of one that shards share. fields: of what was
+        sent."""
+        agent = UserAgent(product="fleet/0", member=member, range=str(within or ""), reason="informer")
         shown = fields.pop("shown", None)
         status = fields.pop("status", 200)
         sent = Sent(**fields)

@@ -285,3 +285,11 @@ async def test_what_grows_too_deep_on_its_way_is_refused_and_recorded(monkeypatc
     assert (answer.status, msgspec.json.decode(answer.body)["message"]) == (400, "exceeded max depth")
     assert server.recorder is not None
     assert server.recorder.entries[-1].status == 400
+
+
+async def test_delete_options_that_are_nested_too_deeply_are_refused_and_recorded() -> None:
+    server = await made()
+    answer = await server.handle("DELETE", f"{MAPS}/a", (), b'{"preconditions":' * 20_000, {})
+    assert answer.status == 400
+    assert server.recorder is not None
+    assert (server.recorder.entries[-1].verb, server.recorder.entries[-1].status) == ("delete", 400)

@@ -103,10 +103,11 @@ class TestCacheEqualsServer:
         self.view(book, "40", **{LOW: "39"})
         assert judged("I14", story, book.notes).broken == 0
 
+    @pytest.mark.parametrize("within", [LOWER, None])
     def test_a_view_whose_events_a_fault_has_hidden_is_not_compared_until_it_lists(
-        self, story: Chronicle, book: Notebook
+        self, story: Chronicle, book: Notebook, within: KeyRange | None
     ) -> None:
-        story.informer(HIDDEN)
+        story.informer(HIDDEN, within=within)
         story.entries[-1].resource = SITES
         self.view(book, "25", **{LOW: "20"})
         assert judged("I14", story, book.notes).outcome == NOT_JUDGED

@@ -8,7 +8,7 @@ import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.devcluster.recording.journal import TRUNCATED, Shown
-from shards.keyrange import SPACE
+from shards.keyrange import SPACE, WHOLE
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import Notebook, judged
 
@@ -49,8 +49,8 @@ def page(story: Chronicle, *uids: str, complete: bool = True, **fields: Any) -> 
     story.informer("event", shown=Shown(type="LIST", version="10", complete=complete, objects=objects), **fields)
 
 
-def event(story: Chronicle, uid: str, type: str = "DELETED") -> None:
-    story.informer("event", shown=Shown(type=type, version="11"))
+def event(story: Chronicle, uid: str, type: str = "DELETED", **fields: Any) -> None:
+    story.informer("event", shown=Shown(type=type, version="11"), **fields)
     story.entries[-1].uid = uid
 
 
@@ -160,6 +160,39 @@ class TestWholeLists:
         assert (found.outcome, found.checks) == (HELD, 1)
         book.change("deleted", "c2", "10")
         assert judged("I17", story, book.notes).broken == 0, "the server's journal may have ended too early"
+        story.wait(200)
+        story.coordinator()
+        assert "by an event that nobody delivered" in judged("I17", story, book.notes).findings[0].what
+
+    def test_a_view_that_is_fed_by_a_shared_stream_is_judged_by_its_lists(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        page(story, "c1", within=None)
+        listed(book)
+        book.change("deleted", "c2", "10", by="list")
+        assert judged("I17", story, book.notes).outcome == HELD
+        book.change("deleted", "c1", "10", by="list")
+        assert "by a list that holds it" in judged("I17", story, book.notes).findings[0].what
+
+    def test_a_list_beside_a_shared_stream_is_the_newer_one_until_the_stream_lists(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        page(story, "c1", within=None)
+        page(story, within=WHOLE)
+        listed(book)
+        book.change("deleted", "c1", "10", by="list")
+        assert judged("I17", story, book.notes).outcome == HELD
+        page(story, "c1", within=None)
+        assert judged("I17", story, book.notes).outcome == BROKEN
+
+    def test_an_event_of_a_shared_stream_removes_an_object_from_a_view(self, story: Chronicle, book: Notebook) -> None:
+        page(story, within=None)
+        page(story)
+        event(story, "c1", within=None)
+        book.write("list", resource=RESOURCE)
+        book.change("deleted", "c1", "10")
+        assert judged("I17", story, book.notes).outcome == HELD
+        book.change("deleted", "c2", "10")
         story.wait(200)
         story.coordinator()
         assert "by an event that nobody delivered" in judged("I17", story, book.notes).findings[0].what

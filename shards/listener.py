@@ -1,0 +1,198 @@
+"""Who is told of a view's changes: one controller, by one route to keys of its primaries.
+
+Routes of this package run at once. An author's mapping function may be slow, and may fail: its changes wait, one entry
+for each object whatever happens to it, and are worked off in slices between other tasks of the loop. So it holds up
+neither the stream nor another controller, and what waits is bounded. States that an object had in between are kept as
+far as they can lead to other keys: a reconcile may have read one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from shards.clock import Clock
+from shards.handlers import Route
+from shards.objects import Key, Meta, ObjectName
+from shards.store import Change, StoreReader
+
+log = logging.getLogger(__name__)
+
+WAITING = 65_536
+"""Objects whose changes wait for one listener. More, and every primary is woken instead."""
+
+STATES = 8
+"""Different states of one object that wait. More, and every primary is woken instead."""
+
+SLICE_SECONDS = 0.005
+SLICE_OBJECTS = 256
+"""The same where the clock stands still (virtual time)."""
+
+QUIET_SECONDS = 60.0
+"""Between two complaints about one function: it may be wrong about every object."""
+
+
+class _Waiting:
+    """What is not handed over of one object. states: by what a mapping function can tell them apart by."""
+
+    __slots__ = ("low_priority", "states")
+
+    def __init__(self, *, low_priority: bool) -> None:
+        self.low_priority = low_priority
+        self.states: dict[object, Meta] = {}
+
+
+class Listener:
+    """Turns changes into keys, for one controller.
+
+    active: whether keys are taken at all; changes before are not kept, since every primary is queued once then.
+    add: takes a key, and whether it may wait behind others. progressed: what to call when the view has moved and its
+    changes have been routed. everything: all primaries.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        route: Route,
+        *,
+        active: Callable[[], bool],
+        add: Callable[[Key, bool], None],
+        progressed: Callable[[], None],
+        everything: Callable[[], Iterable[Key]],
+        clock: Clock,
+    ) -> None:
+        self.name = name
+        self._route = route
+        self._active = active
+        self._add = add
+        self._progressed = progressed
+        self._everything = everything
+        self._clock = clock
+        self._waiting: dict[ObjectName, _Waiting] = {}
+        self._present: deque[ObjectName] = deque()
+        self._all: deque[Key] = deque()
+        self._store: StoreReader | None = None
+        self._progress_due = self._scheduled = self._closed = False
+        self._complained_at = float("-inf")
+        self._unmentioned = 0
+
+    @property
+    def synced(self) -> bool:
+        """Whether all that it was told has been handed over."""
+        return not (self._waiting or self._present or self._all)
+
+    @property
+    def waiting(self) -> int:
+        """Objects whose changes were not handed over yet."""
+        return len(self._waiting) + len(self._present)
+
+    def changed(self, change: Change) -> None:
+        if self._closed or not self._active():
+            return
+        if self._route.quick:
+            for key in self._route.keys(change):
+                self._add(key, change.initial)
+            return
+        self._keep([meta for meta in (change.old, change.new) if meta is not None], change.initial)
+        self._schedule()
+
+    def progressed(self) -> None:
+        """The view has moved. Told once what came before has been routed: what waits for it may run then."""
+        if self.synced:
+            self._progressed()
+        else:
+            self._progress_due = True
+
+    def catch_up(self, store: StoreReader) -> None:
+        """It came late: it is told what the view holds now, at low priority, in slices."""
+        if not self._active():
+            return
+        self._store = store
+        self._present = deque(ObjectName(meta.namespace, meta.name) for meta in store.metas())
+        self._schedule()
+
+    def close(self) -> None:
+        """Nothing is handed over any more, whatever waits."""
+        self._closed = True
+        self._waiting.clear()
+        self._present.clear()
+        self._all.clear()
+
+    # -- what waits --------------------------------------------------------------------------------------------------
+
+    def _keep(self, states: list[Meta], initial: bool) -> None:
+        name = ObjectName(states[-1].namespace, states[-1].name)
+        held = self._waiting.get(name)
+        if held is None:
+            held = self._waiting[name] = _Waiting(low_priority=initial)
+        held.low_priority = held.low_priority and initial
+        for meta in states:
+            # The last one of those that look alike: a function sees the newest version.
+            held.states[_look(meta)] = meta
+        if len(self._waiting) > WAITING or len(held.states) > STATES:
+            log.warning("%s is too slow for the changes of its view: every primary is woken instead", self.name)
+            self._waiting.clear()
+            self._all = deque(self._everything())
+
+    def _schedule(self) -> None:
+        if not self._scheduled and not self._closed:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        until = self._clock() + SLICE_SECONDS
+        for _ in range(SLICE_OBJECTS):
+            if not self._one():
+                break
+            if self._clock() >= until:
+                break
+        if not self.synced:
+            self._schedule()
+        elif self._progress_due and not self._closed:
+            self._progress_due = False
+            self._progressed()
+
+    def _one(self) -> bool:
+        """Hands over what waits longest. False: nothing waits."""
+        if self._all:
+            self._add(self._all.popleft(), True)
+        elif self._waiting:
+            held = self._waiting.pop(next(iter(self._waiting)))
+            for meta in held.states.values():
+                self._hand_over(meta, held.low_priority)
+        elif self._present:
+            meta_now = None if self._store is None else self._store.meta(self._present.popleft())
+            if meta_now is not None:
+                self._hand_over(meta_now, True)
+        else:
+            return False
+        return True
+
+    def _hand_over(self, meta: Meta, low_priority: bool) -> None:
+        began = self._clock()
+        try:
+            for key in dict.fromkeys(self._route.find(meta)):
+                self._add(key, low_priority)
+        except Exception:  # an author's mapping function; other states, objects and controllers still count
+            self._complain(began, f"routing {meta.namespace}/{meta.name} for {self.name} failed", failed=True)
+            return
+        took = self._clock() - began
+        if took > SLICE_SECONDS and not self._route.quick:
+            self._complain(began, f"mapping one object for {self.name} took {took:.3f} s of the event loop")
+
+    def _complain(self, now: float, what: str, *, failed: bool = False) -> None:
+        if now - self._complained_at < QUIET_SECONDS:
+            self._unmentioned += 1
+            return
+        log.warning("%s (%d like it were not mentioned)", what, self._unmentioned, exc_info=failed)
+        self._complained_at, self._unmentioned = now, 0
+
+
+def _look(meta: Meta) -> object:
+    labels = tuple(sorted((meta.labels or {}).items()))
+    annotations = tuple(sorted((meta.annotations or {}).items()))
+    gone = meta.deletion_timestamp is not None
+    return meta.uid, labels, annotations, meta.owner_references, meta.generation, gone

@@ -1,0 +1,234 @@
+"""One store that a stream feeds which feeds others too: a shard's part of an unfiltered watch.
+
+The stream is ahead of what the store may be told while a list of the store's own is under way; what comes meanwhile is
+kept, the latest of each object, and follows the list. Nothing here talks to a server; `shards.shared_stream` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, Protocol
+
+from shards.bodies import Bodies
+from shards.clock import Clock
+from shards.indexes import Index
+from shards.intake import Intake, Transform
+from shards.objects import Meta, at_least
+from shards.source import Source
+from shards.store import Change, Replacement, StoreWriter
+
+log = logging.getLogger(__name__)
+
+KEPT_EVENTS = 65_536
+"""Objects whose events are kept while a list is under way. More, and the list is not enough: another one follows."""
+
+
+class Keeping(NamedTuple):
+    """What a store keeps of each object, and can be searched by. See `shards.intake.Intake`."""
+
+    transform: Transform | None = None
+    metadata_only: bool = False
+    indexes: tuple[Index, ...] = ()
+
+    def intake(self, bodies: Bodies | None, clock: Clock | None) -> Intake:
+        return Intake(
+            bodies, transform=self.transform, metadata_only=self.metadata_only, indexes=self.indexes, clock=clock
+        )
+
+
+class Event(NamedTuple):
+    """One event. raw: b"" unless the object is here. what: left: for another store's part."""
+
+    meta: Meta
+    raw: bytes
+    what: Literal["here", "left", "deleted"]
+
+
+class Subscriber(Protocol):
+    """Who is told of a cache."""
+
+    def list_began(self, *, instead: bool) -> None: ...
+
+    def listed(self, version: str, count: int) -> None:
+        """A complete list is in the store; its changes follow, then `handed_over`."""
+
+    def changed(self, change: Change) -> None: ...
+
+    def handed_over(self) -> None: ...
+
+    def refresh(self) -> None:
+        """The cache may be complete now, or not any more."""
+
+    def progressed(self) -> None:
+        """Content or version of the store has moved."""
+
+
+class SharedCache:
+    """The store of one source.
+
+    States: waiting (no list yet, or a gap after it), gathering (`begin` to `commit`), handing over (`commit` to the end
+    of what it returned), live. Events are kept in all but the last.
+    complete: live, or was and is being listed again: nothing is missing that was not asked for.
+    settled: not handing over.
+    began_at: boot-clock reading at the beginning of the list that is in the store; current_at: as for an informer.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        keeping: Keeping | None = None,
+        bodies: Bodies | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
+        self.source = source
+        self.keeping = keeping or Keeping()
+        self.writer = StoreWriter(self.keeping.intake(bodies, clock))
+        self.subscribers: list[Subscriber] = []
+        self.asked: list[asyncio.Future[str]] = []
+        self.complete = False
+        self.settled = asyncio.Event()
+        self.settled.set()
+        self.gathering = False
+        self.began_at = self.current_at = float("-inf")
+        self._riding: list[asyncio.Future[str]] = []
+        self._kept: OrderedDict[str, Event] | None = OrderedDict()
+        self._overflowed = self._gap = False
+        self._base = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether events go into the store as they come."""
+        return self._kept is None
+
+    @property
+    def needs_list(self) -> bool:
+        self.asked = [each for each in self.asked if not each.done()]
+        return not self.complete or bool(self.asked)
+
+    def knows(self, uid: str) -> bool:
+        """Whether an event of this object concerns the store, although its routing does not say so (any more)."""
+        return not self.live or self.writer.reader.name_of(uid) is not None
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def take(self, event: Event) -> None:
+        """An event of the stream, in order."""
+        if self._kept is None:
+            self._apply(event)
+            return
+        self._kept.pop(event.meta.uid, None)
+        self._kept[event.meta.uid] = event
+        if len(self._kept) > KEPT_EVENTS:
+            self._kept.clear()
+            self._overflowed = True
+
+    def reached(self, version: str, heard_at: float) -> None:
+        """The stream has delivered everything up to this version. heard_at: its current_at."""
+        if self.live:
+            self.writer.bookmark(version)
+            self.current_at = max(self.current_at, heard_at)
+            for each in self.subscribers:
+                each.progressed()
+
+    def _apply(self, event: Event) -> None:
+        if event.what == "deleted":
+            change = self.writer.delete(event.meta)  # by UID, whatever version it carries
+        elif at_least(self._base, event.meta.resource_version):
+            # The list that is in the store is ahead of the stream: it has the object, its end, or its way back.
+            return
+        elif event.what == "here":
+            change = self.writer.apply(event.meta, event.raw)
+        elif self.writer.reader.name_of(event.meta.uid) is None:
+            return
+        else:
+            change = self.writer.delete(event.meta)
+        if change is not None:
+            self.deliver(change)
+
+    def deliver(self, change: Change) -> None:
+        for each in self.subscribers:
+            each.changed(change)
+
+    # -- lists -------------------------------------------------------------------------------------------------------
+
+    def keep_events(self) -> None:
+        """From here on events wait for a list that begins after this call."""
+        if self._kept is None:
+            self._kept = OrderedDict()
+
+    def begin(self, now: float, *, drop_kept: bool) -> Replacement:
+        """A list begins, which serves all that was asked for so far. drop_kept: no event from before is needed after
+        it, since the stream itself goes on from this list."""
+        self.keep_events()
+        if drop_kept:
+            self._kept = OrderedDict()
+        self._overflowed = self._gap = False
+        self._riding += self.asked
+        self.asked = []
+        self.began_at = now
+        for each in self.subscribers:
+            each.list_began(instead=self.gathering)
+        self.gathering = True
+        return self.writer.begin()
+
+    def taking(self) -> None:
+        """The list is complete and will be taken over by `commit`, a moment later; no other one may begin before."""
+        self.gathering = False
+        self.settled.clear()
+
+    def commit(self, gathered: Replacement, version: str) -> Iterator[Change]:
+        """Swaps the store's content, then hands over the changes, one with each step, and ends live. It has to be
+        exhausted; steps may be far apart."""
+        began_at = self.began_at
+        regressions = self.writer.reader.regressions
+        changes = gathered.commit(version)
+        if self.writer.reader.regressions != regressions:
+            log.warning("%s %s: the new list is older than the view was", self.source.resource, self.source.range.short)
+        self._base = version
+        for each in self.subscribers:
+            each.listed(version, len(self.writer.reader))
+        for change in changes:
+            self.deliver(change)
+            yield change
+        for each in self.subscribers:
+            each.handed_over()
+        while self._kept:
+            _, event = self._kept.popitem(last=False)
+            self._apply(event)
+            yield NOTHING
+        self._live(version, began_at)
+
+    def _live(self, version: str, began_at: float) -> None:
+        self.settled.set()
+        self.complete = not (self._overflowed or self._gap)
+        self.current_at = max(self.current_at, began_at)
+        if self.complete:
+            self._kept = None
+        riding, self._riding = self._riding, []
+        for future in riding:
+            if not future.done():
+                future.set_result(version)
+        for each in self.subscribers:
+            each.refresh()
+            each.progressed()
+
+    def lost(self) -> None:
+        """The stream goes on behind a gap: what the store holds is past, and only a list brings it up to date."""
+        self._kept = OrderedDict()
+        self._gap = True
+        self.complete = False
+        for each in self.subscribers:
+            each.refresh()
+
+    def give_up(self) -> None:
+        """Nobody will list any more: what was asked for is cancelled."""
+        for future in (*self.asked, *self._riding):
+            future.cancel()
+
+
+NOTHING = Change(None, None)
+"""A step of a hand-over that changed nothing that others have to be told of."""

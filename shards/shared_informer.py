@@ -1,0 +1,224 @@
+"""What one shard sees of a stream that its worker's shards share: used like an informer of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from shards.clock import Clock
+from shards.informer_notes import InformerNotes
+from shards.journal import Journal
+from shards.objects import Meta, ObjectName, Resource
+from shards.shared_cache import Keeping, SharedCache
+from shards.shared_stream import SharedStream, StreamMaker
+from shards.source import FilterMode, Source
+from shards.store import Change, StoreReader
+
+log = logging.getLogger(__name__)
+
+REPLAY_SLICE = 512
+"""Objects of a cache that is there already, handed over before other tasks of the loop get their turn."""
+
+StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
+"""(resource, namespace, query, member)."""
+
+
+EVERYTHING = Keeping()
+
+
+class Feed(Protocol):
+    """An informer, as a shard uses it. See `shards.informer.Informer`."""
+
+    source: Source
+    synced: asyncio.Event
+    notes: InformerNotes
+
+    @property
+    def store(self) -> StoreReader: ...
+    @property
+    def trouble(self) -> str: ...
+    @property
+    def waiting(self) -> bool: ...
+    @property
+    def last_heard(self) -> float: ...
+    @property
+    def current_at(self) -> float: ...
+    def relist(self) -> asyncio.Future[str]: ...
+    async def run(self) -> None: ...
+
+
+class SharedStreams:
+    """The streams of one worker, and the caches that are nobody's part. They live as long as somebody holds them."""
+
+    def __init__(self) -> None:
+        self._streams: WeakValueDictionary[StreamKey, SharedStream] = WeakValueDictionary()
+        self._caches: WeakValueDictionary[tuple[StreamKey, str, Keeping], SharedCache] = WeakValueDictionary()
+
+    def open(self, source: Source, make: StreamMaker, keeping: Keeping) -> tuple[SharedStream, SharedCache]:
+        """The stream of that collection, and a cache of that source: the same one for all where it has no range."""
+        key = (source.resource, make.namespace, tuple(source.query()), make.user_agent.member)
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = SharedStream(source, make)
+        if source.role != "watched":
+            return stream, SharedCache(source, keeping, stream.bodies, make.clock)
+        place = key, source.digest, keeping
+        cache = self._caches.get(place)
+        if cache is None:
+            cache = self._caches[place] = SharedCache(source, keeping, stream.bodies, make.clock)
+        return stream, cache
+
+
+def can_share(source: Source) -> bool:
+    """Whether what the server is asked does not depend on the range."""
+    return source.mode is FilterMode.LOCAL
+
+
+class SharedInformer:
+    """One shard's part of a stream. Attributes, `run` and `relist` mean what an informer's do.
+
+    A relist is a list of this part's own, beside the stream; the other shards' views go on. A part that another
+    subscriber has already is there at once: its present state is handed over as if it had been listed.
+    """
+
+    def __init__(
+        self,
+        streams: SharedStreams,
+        make: StreamMaker,
+        source: Source,
+        *,
+        handler: Callable[[Change], None],
+        on_progress: Callable[[], None],
+        clock: Clock,
+        journal: Journal,
+        keeping: Keeping = EVERYTHING,
+    ) -> None:
+        self.source = source
+        self.synced = asyncio.Event()
+        self.notes = InformerNotes(journal, source, clock)
+        self._handler = handler
+        self._on_progress = on_progress
+        self._stream, self._cache = streams.open(source, make, keeping)
+        self._running = False
+        self._asked: list[asyncio.Future[str]] = []
+        self._replay: dict[ObjectName, Meta] | None = {}
+        """What was there before this subscriber was, and was not handed over yet; None once everything was."""
+        self._stopped = False
+
+    @property
+    def store(self) -> StoreReader:
+        return self._cache.writer.reader
+
+    @property
+    def trouble(self) -> str:
+        return self._stream.trouble(self._cache)
+
+    @property
+    def waiting(self) -> bool:
+        return self._stream.informer.waiting
+
+    @property
+    def last_heard(self) -> float:
+        return self._stream.informer.last_heard
+
+    @property
+    def current_at(self) -> float:
+        return self._cache.current_at
+
+    def relist(self) -> asyncio.Future[str]:
+        asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if self._stopped:
+            asked.cancel()
+            return asked
+        self._asked = [*(each for each in self._asked if not each.done()), asked]
+        self._cache.asked.append(asked)
+        self._stream.wake()
+        return asked
+
+    async def run(self) -> None:
+        """Until cancelled. Not to be started twice."""
+        if self._running or self._stopped:
+            raise RuntimeError("this informer was started before")
+        self._running = True
+        cache = self._cache
+        try:
+            await cache.settled.wait()  # what is there is handed over whole, not a part of a list
+            await self._subscribe()
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._stopped = True
+            for future in self._asked:
+                future.cancel()
+            if self in cache.subscribers:
+                cache.subscribers.remove(self)
+                if not cache.subscribers:
+                    await self._stream.leave(cache)
+
+    async def _subscribe(self) -> None:
+        """What the store holds already was handed over to others."""
+        cache = self._cache
+        cache.subscribers.append(self)
+        if len(cache.subscribers) == 1:
+            self._stream.join(cache)
+        elif cache.gathering:
+            self.notes.list_began(instead=False)
+        if self.store.resource_version:
+            await self._replay_store()
+        self._replay = None
+        self.refresh()
+        self.progressed()
+
+    async def _replay_store(self) -> None:
+        self.notes.list_began(instead=self._cache.gathering)
+        self._replay = {ObjectName(meta.namespace, meta.name): meta for meta in self.store.metas()}
+        self.notes.listed(self.store.resource_version, len(self.store))
+        for done, name in enumerate(list(self._replay), start=1):
+            meta = self._replay.pop(name, None)
+            if meta is not None:
+                self._hand_over(Change(None, meta, initial=True))
+            if done % REPLAY_SLICE == 0:
+                await asyncio.sleep(0)
+        self.notes.handed_over()
+
+    # -- what the cache tells ----------------------------------------------------------------------------------------
+
+    def list_began(self, *, instead: bool) -> None:
+        self.notes.list_began(instead=instead)
+
+    def listed(self, version: str, count: int) -> None:
+        self.notes.listed(version, count)
+
+    def changed(self, change: Change) -> None:
+        known = change.new or change.old
+        if self._replay and known is not None:
+            waiting = self._replay.pop(ObjectName(known.namespace, known.name), None)
+            if waiting is not None and change.new is None:
+                return  # it was there before this subscriber was, and is not any more
+            if waiting is not None:
+                change = Change(None, change.new, initial=True)
+        self._hand_over(change)
+
+    def handed_over(self) -> None:
+        self.notes.handed_over()
+
+    def refresh(self) -> None:
+        if self._cache.complete and self._replay is None and self._stream.informer.synced.is_set():
+            self.synced.set()
+        else:
+            self.synced.clear()
+
+    def progressed(self) -> None:
+        try:
+            self._on_progress()
+        except Exception:  # as for the handler
+            log.exception("progress of %s failed", self.source.resource)
+
+    def _hand_over(self, change: Change) -> None:
+        self.notes.changed(change)
+        try:
+            self._handler(change)
+        except Exception:  # one bad object must not stop the others, nor the other shards
+            log.exception("handler of %s failed", self.source.resource)
