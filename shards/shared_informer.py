@@ -42,6 +42,8 @@ class Feed(Protocol):
     @property
     def trouble(self) -> str: ...
     @property
+    def waiting(self) -> bool: ...
+    @property
     def last_heard(self) -> float: ...
     @property
     def current_at(self) -> float: ...
@@ -119,6 +121,10 @@ class SharedInformer:
     @property
     def trouble(self) -> str:
         return self._stream.trouble(self._cache)
+
+    @property
+    def waiting(self) -> bool:
+        return self._stream.informer.waiting
 
     @property
     def last_heard(self) -> float:
