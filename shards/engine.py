@@ -154,6 +154,8 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.parked.close()
+        # The grace is what counts from here on.
+        self._reconciler.timer.close()
         if self.running:
             await asyncio.wait(self.running.values(), timeout=max(grace_seconds, 0.0))
         if self.running:

@@ -6,7 +6,6 @@ author's own exception that is its type and the place where it was raised; the l
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
@@ -68,7 +67,7 @@ class FailingKeys:
         failure.terminal = terminal
         if failure.error or self._texts < TEXTS_LIMIT:
             self._texts += not failure.error
-            failure.error = told(error)
+            failure.error = sentence(error)
         if terminal or failure.count >= PATIENCE:
             self._lasting.setdefault(key, failure)
 
@@ -82,12 +81,19 @@ class FailingKeys:
         """Those that keep failing, at most so many, the longest first."""
         return list(islice(self._lasting.items(), most))
 
+    def told(self, controller: str, most: int) -> list[FailingKey]:
+        """The same, as they are told to others."""
+        return [
+            FailingKey(controller, str(key), key.uid, each.since, each.count, each.error, each.terminal)
+            for key, each in self.lasting(most)
+        ]
+
     def count(self) -> int:
         """How many keep failing."""
         return len(self._lasting)
 
 
-def told(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
     """One line about an error, for people who may not see what the reconcile saw."""
     name = type(error).__name__
     if isinstance(error, ApiError):
@@ -111,6 +117,10 @@ def _without_values(text: str) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Where it was raised: the innermost frame, by file and line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    """Where it was raised: the innermost frame, by file and line. No file is read for it: this is the event loop."""
+    frame = error.__traceback__
+    if frame is None:
+        return ""
+    while frame.tb_next is not None:
+        frame = frame.tb_next
+    return f" at {PurePath(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}"

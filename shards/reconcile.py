@@ -25,6 +25,7 @@ from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key
+from shards.run_timer import RunTimer
 from shards.runtime import WorkerRuntime
 from shards.view import Live, Place, View, Views
 from shards.workqueue import WorkQueue
@@ -74,6 +75,7 @@ class Reconciler:
         self._queue = queue
         self._closing = closing
         self.failing = FailingKeys()
+        self.timer = RunTimer()
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
         self._waits: dict[Key, int] = {}
@@ -99,38 +101,42 @@ class Reconciler:
 
     async def _ran(self, fence: Fence, key: Key, context: Context) -> str:
         seconds = self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
-        timeout = asyncio.timeout(seconds)
+        late = self._controller.plain
         try:
             if self._controller.plain:
                 result = await self._in_thread(context, seconds)
             else:
-                async with timeout:
+                task = self.timer.begin(seconds)
+                try:
                     result = await self._awaited(context)
-            if timeout.expired():
-                # It swallowed its cancellation: what it says about a run that was cut short counts for nothing.
-                raise TimeoutError
+                finally:
+                    late = self.timer.end(task)
+                if late:
+                    # It swallowed its cancellation: what it says about a run that was cut short counts for nothing.
+                    raise TimeoutError
             return self._succeeded(fence, key, context, result)
         except asyncio.CancelledError as error:
             if self._closing():
                 raise
-            task = asyncio.current_task()
-            if task is not None and not task.cancelling():
-                # Nobody cancelled this run: something that it waited for was cancelled.
-                return self._failed(fence, key, context, error)
+            running = asyncio.current_task()
+            if running is None or not running.cancelling():
+                # Nobody but the timer cancelled this run; else something that it waited for was cancelled.
+                return self._timed_out(key, context, seconds) if late else self._failed(fence, key, context, error)
             self._queue.add_after(key, LOST_SECONDS, self._runtime.clock())
             return "cancelled"
         except TimeoutError as error:
-            if self._controller.plain or timeout.expired():
-                context.log.warning("took longer than %g s and was cancelled", seconds)
-                self.failing.failed(key, TimeoutError(), self._runtime.clock())
-                self._retry_later(key)
-                return "timeout"
-            return self._failed(fence, key, context, error)
+            return self._timed_out(key, context, seconds) if late else self._failed(fence, key, context, error)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
             # An author's function may raise anything, and libraries exit; it must cost no other key.
             return self._failed(fence, key, context, error)
+
+    def _timed_out(self, key: Key, context: Context, seconds: float) -> str:
+        context.log.warning("took longer than %g s and was cancelled", seconds)
+        self.failing.failed(key, TimeoutError(), self._runtime.clock())
+        self._retry_later(key)
+        return "timeout"
 
     async def _awaited(self, context: Context) -> Result | None:
         outcome = self._controller.call(context, context.request)

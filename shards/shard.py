@@ -201,11 +201,7 @@ class Shard:
 
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing: of each controller at most so many, the longest first."""
-        return [
-            FailingKey(engine.controller.name, str(key), key.uid, each.since, each.count, each.error, each.terminal)
-            for engine in self._engines
-            for key, each in engine.failing.lasting(most)
-        ]
+        return [each for engine in self._engines for each in engine.failing.told(engine.controller.name, most)]
 
     def measure(self) -> None:
         """Sets the gauges, for a look that comes now."""

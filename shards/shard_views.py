@@ -157,6 +157,7 @@ def _make_feed(
             clock=runtime.clock,
             journal=runtime.journal,
             keeping=place.keeping,
+            bodies=runtime.bodies[source.resource],
         )
     return Informer(
         runtime.limited,
@@ -169,7 +170,7 @@ def _make_feed(
         namespace=namespace,
         user_agent=str(agent),
         journal=runtime.journal,
-        writer=StoreWriter(place.keeping.intake(None, runtime.clock)),
+        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock)),
     )
 
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from prometheus_client import CollectorRegistry
@@ -96,6 +96,8 @@ class SmallFleet:
     breaks: frozenset[str] = frozenset()
     """Invariants that the test breaks on purpose."""
     coordinator: Coordinator | None = None
+    server_side_sharding: ClassVar[bool] = True
+    """Whether the server filters by shard; else all shards of a member share one watch."""
 
     @property
     def client(self) -> Client:
@@ -135,7 +137,7 @@ class SmallFleet:
             settings=self.settings,
             metrics=ShardMetrics(CollectorRegistry()),
             slots=Slots(8),
-            server_side_sharding=True,
+            server_side_sharding=self.server_side_sharding,
             product=PRODUCT,
             journal=journal,
         )

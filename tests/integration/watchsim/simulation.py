@@ -16,7 +16,7 @@ import sys
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,12 +31,17 @@ from fleet.devcluster.faults.words import Word
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.storage import Snapshot
+from shards.client import Transport
 from shards.informer import Informer
+from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, ranges_from
 from shards.objects import at_least
 from shards.settings import ScopeSettings
+from shards.shared_informer import Feed, SharedInformer, SharedStreams
+from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Source
 from shards.testing.virtual_time import loop_seconds, run_virtually
+from shards.useragent import UserAgent
 from tests.integration.watchsim.clients import SmallPages, Wrap
 from tests.integration.watchsim.truth import Truth
 from tests.integration.watchsim.weather import AGENT, Weather
@@ -95,7 +100,7 @@ class _Counting(SmallPages):
 
 @dataclass
 class _Watched:
-    informer: Informer
+    informer: Feed
     witness: Witness
     truth: Truth
     task: asyncio.Task[None]
@@ -123,6 +128,7 @@ class Simulation:
         self.replica = self.server.another("replica")
         self._writers = Writers(self.server, random.Random(seed + 1), mean_seconds=mean_write_seconds)
         self._watched: list[_Watched] = []
+        self._streams_of_one = SharedStreams()
         self._snapshot: Snapshot | None = None
         self._asked: list[tuple[str, int, asyncio.Future[str]]] = []
         self._tasks_at_first = 0
@@ -134,7 +140,7 @@ class Simulation:
         writing = asyncio.create_task(self._writers.run(), name="writers")
         self._watched = [self._watch(number, source, namespace) for number, (source, namespace) in enumerate(_SOURCES)]
         self._heal()
-        weather = Weather(self._rng, informers=len(self._watched), replica=self.replica.name)
+        weather = Weather(self._rng, informers=_OWN + 1, replica=self.replica.name)
         try:
             await self._storm(weather, self.figures.hours * 1800.0)
             half = self._traced() if measure_memory else 0
@@ -153,17 +159,53 @@ class Simulation:
     def _watch(self, number: int, source: Source, namespace: str) -> _Watched:
         truth = Truth(self.server, source, namespace)
         witness = Witness(f"{AGENT}-{number}", truth)
-        informer = Informer(
-            self._wrap(_Counting(self.server, self.figures)),
+        transport = self._wrap(_Counting(self.server, self.figures))
+        informer = (self._own if number < _OWN else self._shared)(
+            transport, source, namespace, number, witness, lambda: witness.progressed(informer)
+        )
+        return _Watched(informer, witness, truth, asyncio.create_task(informer.run(), name=f"informer {number}"))
+
+    def _own(
+        self,
+        transport: Transport,
+        source: Source,
+        namespace: str,
+        number: int,
+        witness: Witness,
+        on_progress: Callable[[], None],
+    ) -> Feed:
+        return Informer(
+            transport,
             source,
             handler=witness.changed,
-            on_progress=lambda: witness.progressed(informer),
+            on_progress=on_progress,
             clock=loop_seconds,
             rng=random.Random(f"{self.figures.seed} {number}"),
             namespace=namespace,
             user_agent=f"fleet/test {AGENT}-{number}",
         )
-        return _Watched(informer, witness, truth, asyncio.create_task(informer.run(), name=f"informer {number}"))
+
+    def _shared(
+        self,
+        transport: Transport,
+        source: Source,
+        namespace: str,
+        number: int,
+        witness: Witness,
+        on_progress: Callable[[], None],
+    ) -> Feed:
+        """The parts of one stream: what the first one brings serves all."""
+        agent = UserAgent("fleet/test", f"{AGENT}-{_OWN}", reason="informer")
+        rng = random.Random(f"{self.figures.seed} shared")
+        return SharedInformer(
+            self._streams_of_one,
+            StreamMaker(transport, loop_seconds, rng, None, agent, namespace),
+            source,
+            handler=witness.changed,
+            on_progress=on_progress,
+            clock=loop_seconds,
+            journal=NO_JOURNAL,
+        )
 
     # ------------------------------------------------------------------ bad weather
 
@@ -347,9 +389,14 @@ _SOURCES = (
     (_source(WHOLE, FilterMode.LOCAL), ""),
     (_source(_LOW, FilterMode.SHARD_SELECTOR), ""),
     (_source(_HIGH, FilterMode.LOCAL, "tier=front"), NAMESPACES[0]),
+    (_source(_LOW, FilterMode.LOCAL), ""),
+    (_source(_HIGH, FilterMode.LOCAL), ""),
 )
 """Each with its namespace: everything; a half that the server filters, as long as it does; a filtered half of one
-namespace, which objects enter and leave by their labels."""
+namespace, which objects enter and leave by their labels; both halves of one stream that they share."""
+
+_OWN = 3
+"""So many of them have a stream of their own."""
 
 
 def simulate(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shards.informer import Informer
 from shards.objects import Meta, ObjectName, at_least
+from shards.shared_informer import Feed
 from shards.store import Change
 from tests.integration.watchsim.truth import Truth
 
@@ -46,7 +46,7 @@ class Witness:
         elif old is not None and old.uid == new.uid and self._truth.had(old) and not self._truth.in_order(old, new):
             self._found(f"{name} went back from {old.resource_version} to {new.resource_version}")
 
-    def progressed(self, informer: Informer) -> None:
+    def progressed(self, informer: Feed) -> None:
         """The informer's progress."""
         store = informer.store
         before, self._shown = self._shown, store.resource_version
@@ -57,7 +57,7 @@ class Witness:
         if not went_back and before and not at_least(store.resource_version, before):
             self._found(f"the view went back from {before} to {store.resource_version}")
 
-    def differences(self, informer: Informer) -> Iterator[str]:
+    def differences(self, informer: Feed) -> Iterator[str]:
         """How the view, and what its handler knows, differ from what the server has; at most a few."""
         wanted = self._truth.objects()
         held = {ObjectName(meta.namespace, meta.name) for meta in informer.store.metas()}

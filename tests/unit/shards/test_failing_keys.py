@@ -6,7 +6,7 @@ import pytest
 
 from shards import failing_keys
 from shards.errors import Conflict, Forbidden, Invalid, TerminalError, Unreachable
-from shards.failing_keys import PATIENCE, FailingKeys, told
+from shards.failing_keys import PATIENCE, FailingKeys, sentence
 from shards.objects import Key
 
 A, B = Key("default", "a", "uid-a"), Key("default", "b", "uid-b")
@@ -102,12 +102,12 @@ TOLD = {
 
 @pytest.mark.parametrize(("error", "text"), TOLD.values(), ids=TOLD)
 def test_no_value_of_an_object_is_told(error: Exception, text: str) -> None:
-    assert told(error).startswith(text)
-    assert PASSWORD not in told(error)
+    assert sentence(error).startswith(text)
+    assert PASSWORD not in sentence(error)
 
 
 def test_what_is_told_is_one_short_line() -> None:
-    text = told(TerminalError("first\nsecond " + "x" * 500))
+    text = sentence(TerminalError("first\nsecond " + "x" * 500))
     assert text.startswith("TerminalError: first second x")
     assert len(text) == failing_keys.TEXT_LENGTH
     assert "\n" not in text

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from shards.freshness import LOOK_SECONDS, STALE_SECONDS, keep_fresh
-from shards.informer import Informer
+from shards.shared_informer import Feed
 from shards.testing.virtual_time import loop_seconds
 
 pytestmark = pytest.mark.looptime
@@ -33,7 +33,7 @@ class Old:
 
 @contextmanager
 def kept_fresh(*informers: Old) -> Iterator[None]:
-    task = asyncio.create_task(keep_fresh([cast(Informer, each) for each in informers], loop_seconds))
+    task = asyncio.create_task(keep_fresh([cast(Feed, each) for each in informers], loop_seconds))
     try:
         yield
     finally:
