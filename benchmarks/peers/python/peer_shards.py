@@ -77,11 +77,16 @@ async def run():
     )
     shard = Shard(WHOLE, [widgets], runtime, "bench")
     told = asyncio.create_task(tell_synced(shard))
+    # Without a standby's view from before: the first list serves the gate as well.
+    opening = asyncio.create_task(shard.activate(unfenced("bench"), None, previous_epoch=0))
+    stopping = asyncio.create_task(stop.wait())
     try:
-        # Without a standby's view from before: the first list serves the gate as well.
-        await shard.activate(unfenced("bench"), None, previous_epoch=0)
-        await stop.wait()
+        await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not stop.is_set():
+            await opening
+            await stopping
     finally:
+        opening.cancel()
         told.cancel()
         await shard.stop()
         await transport.close()
