@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-store clean
+.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-runtime clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,11 +83,17 @@ test-long: test histories peers simulate-watches ## everything, new histories, f
 bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for one object a line; fails on a missed target
 	$(BIN)/python -m benchmarks.main_job
 
+bench-runtime: setup cluster ## CPU, memory, latency and requests beside controllers in Go and Rust (N=100000 ROUNDS=2 for all; DOCS=1)
+	$(BIN)/python -m benchmarks.runtime
+
 bench-transport: setup ## CPU per request against plain aiohttp, likewise
 	$(BIN)/python -m benchmarks.transport
 
 bench-devcluster: setup ## the embedded API server: writes, deliveries, lists, memory, virtual time; likewise
 	$(BIN)/python -m benchmarks.devcluster
+
+bench-queue: setup ## keys a second and core from put to done, in the queue and through an engine; likewise
+	$(BIN)/python -m benchmarks.queue
 
 bench-store: setup ## the store: memory an object, CPU of ingest and reads, longest step; likewise
 	$(BIN)/python -m benchmarks.store

@@ -31,6 +31,7 @@ from shards.metrics import ShardMetrics
 from shards.runtime import WorkerRuntime
 from shards.settings import ShardSettings
 from shards.shard import Shard
+from shards.slots import Slots
 
 PAGE = 500
 TICK_SECONDS = 0.005
@@ -131,7 +132,7 @@ async def measure(count: int, shards: int, events: int) -> dict[str, Any]:
         rng=random.Random(2),
         settings=ShardSettings(),
         metrics=ShardMetrics(CollectorRegistry()),
-        slots=asyncio.Semaphore(8),
+        slots=Slots(8),
     )
     made = [Shard(each, [controller], runtime, "w") for each in ranges_from(equal_boundaries(shards))]
     await asyncio.sleep(0)

@@ -115,8 +115,11 @@ def run(
 @click.option("--fleet", "fleet_name", default="", help="Its name. Default: the only one in the namespace.")
 @click.option("-n", "--namespace", default="", help="Where its Leases are. Default: the kubeconfig's.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def status(kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str) -> None:
-    """Show members, shards, owners, epochs, unowned ranges and queue depths.
+@click.option("--failing", is_flag=True, help="Show the keys that keep failing instead, since when, and why.")
+def status(
+    kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str, failing: bool
+) -> None:
+    """Show members, shards, owners, epochs, unowned ranges, queue depths and keys that keep failing.
 
     Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
     """
@@ -138,11 +141,12 @@ def status(kubeconfig: Path | None, context: str | None, fleet_name: str, namesp
     if output == "json":
         import msgspec
 
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        shown = {"failingKeys": found.failing_keys, "failing": found.failing} if failing else found
+        click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
     else:
         from fleet.status_table import write
 
-        write(found, sys.stdout)
+        write(found, sys.stdout, failing=failing)
 
 
 @cli.command(short_help="Run a whole fleet here, to try a controller.")

@@ -13,7 +13,7 @@ import msgspec
 
 from fleet.membership import ACTING_SHARE
 from shards.keyrange import PartitionKey
-from shards.settings import GateSettings, QueueSettings, ScopeSettings, ShardSettings
+from shards.settings import ClientSettings, GateSettings, QueueSettings, ScopeSettings, ShardSettings
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -119,8 +119,16 @@ class QueueConfig(_Section, frozen=True):
     """Longest retry delay of a failed key in seconds, at least baseDelaySeconds. Default 300: client-go's 1000 is
     taken for a hang."""
     reconcile_timeout_seconds: float = 60.0
-    """Seconds after which a reconcile is cancelled and retried, above 0. Default 60: as long as the API server itself
-    gives a request."""
+    """Seconds after which a reconcile is cancelled and retried, above 0; a controller may say otherwise. Default 60: as
+    long as the API server itself gives a request."""
+    retries_per_second: float = 100.0
+    """Retries of failing keys per controller and worker, all keys together, above 0. Default 100: client-go's 10 let
+    10,000 keys that failed together wait for a quarter of an hour. No wait exceeds maxDelaySeconds."""
+    retry_burst: int = 1000
+    """Retries at once after a quiet time, at least 1. Default 1000: as many keys as fail in one short outage."""
+    resync_seconds: float = 0.0
+    """Seconds after which every key is reconciled again though nothing changed, give or take a tenth; a controller may
+    say otherwise. Default 0: never, because changes are not lost here."""
 
 
 class ScopeConfig(_Section, frozen=True):
@@ -155,6 +163,21 @@ class CanaryConfig(_Section, frozen=True):
     """Names of the controllers. Only an empty list is supported so far."""
     shard_fraction: float = 1.0
     """Part of the shards on which they act. Only 1 is supported so far."""
+
+
+class ClientConfig(_Section, frozen=True):
+    """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted."""
+
+    requests_per_second: float | None = None
+    """Requests of one worker per second, above 0; a page of a list and the opening of a watch count as one. Default: no
+    limit, since API servers share themselves out by priority and fairness, and a limit here delays what nobody else
+    waits for. Set one for a server that cannot."""
+    burst: int | None = None
+    """Requests that a worker may send at once after a quiet time, at least 1. Default requestsPerSecond x 2. Only
+    together with requestsPerSecond."""
+    fleet_requests_per_second: float | None = None
+    """Requests of the whole fleet per second, above 0, shared in equal parts by the workers that own shards or are to
+    get some; a part allows one second's worth at once. Default: no limit. With requestsPerSecond, both hold."""
 
 
 class AgentConfig(_Section, frozen=True):
@@ -195,6 +218,7 @@ class FleetConfig(_Section, frozen=True):
     scope: ScopeConfig = ScopeConfig()
     feature_gates: FeatureGates = FeatureGates()
     canary: CanaryConfig = CanaryConfig()
+    client: ClientConfig = ClientConfig()
     agent: AgentConfig = AgentConfig()
     log: LogConfig = LogConfig()
 
@@ -219,6 +243,9 @@ class FleetConfig(_Section, frozen=True):
                 base_delay_seconds=queue.base_delay_seconds,
                 max_delay_seconds=queue.max_delay_seconds,
                 reconcile_timeout_seconds=queue.reconcile_timeout_seconds,
+                retries_per_second=queue.retries_per_second,
+                retry_burst=queue.retry_burst,
+                resync_seconds=queue.resync_seconds,
             ),
             gate=GateSettings(
                 enabled=self.feature_gates.version_gate,
@@ -229,5 +256,10 @@ class FleetConfig(_Section, frozen=True):
                 namespaces=scope.namespaces,
                 label_selector=scope.label_selector,
                 field_selector=scope.field_selector,
+            ),
+            client=ClientSettings(
+                requests_per_second=self.client.requests_per_second,
+                burst=self.client.burst,
+                fleet_requests_per_second=self.client.fleet_requests_per_second,
             ),
         )

@@ -41,6 +41,12 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "queue.baseDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
     "queue.maxDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
     "queue.reconcileTimeoutSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "queue.retriesPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "queue.retryBurst": (1, _ENDLESS),
+    "queue.resyncSeconds": (0, _ENDLESS),
+    "client.requestsPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "client.burst": (1, _ENDLESS),
+    "client.fleetRequestsPerSecond": (_ABOVE_ZERO, _ENDLESS),
     "agent.metricsPort": (-1, 65535),
 }
 """Lowest and highest value per field, both allowed."""
@@ -180,3 +186,5 @@ def _check_relations(config: FleetConfig) -> None:
             f"{config.queue.max_delay_seconds:g} is below baseDelaySeconds ({config.queue.base_delay_seconds:g});"
             " write the longer delay here",
         )
+    if config.client.burst is not None and config.client.requests_per_second is None:
+        raise ConfigError("client.burst", "means nothing without a rate; write client.requestsPerSecond too")

@@ -49,8 +49,26 @@ class ShardLoad:
     objects: int = 0
     queue_depth: int = 0
     parked: int = 0
+    failing: int = 0
+    """Keys that keep failing."""
     reconciles_per_second: float = 0.0
     reconcile_seconds_per_second: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailingRecord:
+    """A key that keeps failing; rides on the member record. since: seconds since 1970 on the member's clock.
+
+    range: of its shard. error: without values of any object. terminal: not tried again until the object changes.
+    """
+
+    controller: str
+    key: str
+    range: str
+    since: int
+    count: int
+    error: str
+    terminal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +110,8 @@ class MemberRecord:
     renewals: int = 0
     """Rises with every renewal, so that a renewal always changes the record."""
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
+    failing: tuple[FailingRecord, ...] = ()
+    """Some of the keys that keep failing, the longest first; `loads` says how many there are."""
     version: str = ""
     uid: str = ""
 

@@ -14,6 +14,7 @@ import msgspec
 from fleet.coordination import (
     PROTOCOL_VERSION,
     CoordinatorRecord,
+    FailingRecord,
     Holder,
     Incarnation,
     MapUnreadable,
@@ -116,6 +117,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         scope=lease.note("scope"),
         renewals=natural(lease.note("renewals")) or 0,
         loads=_loads(lease.note("loads")),
+        failing=_failing(lease.note("failing")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -132,6 +134,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "scope": record.scope,
         "renewals": str(record.renewals),
         "loads": msgspec.json.encode(record.loads).decode() if record.loads else "",
+        "failing": msgspec.json.encode(record.failing).decode() if record.failing else "",
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(
@@ -161,6 +164,13 @@ def _loads(text: str) -> Mapping[str, ShardLoad]:
         return msgspec.json.decode(text, type=dict[str, ShardLoad]) if text else {}
     except (msgspec.MsgspecError, RecursionError):
         return {}
+
+
+def _failing(text: str) -> tuple[FailingRecord, ...]:
+    try:
+        return msgspec.json.decode(text, type=tuple[FailingRecord, ...]) if text else ()
+    except (msgspec.MsgspecError, RecursionError):
+        return ()
 
 
 def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:

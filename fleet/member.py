@@ -16,6 +16,7 @@ from fleet.coordination import (
     Coordination,
     CoordinationUnavailable,
     CoordinationView,
+    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
@@ -38,6 +39,7 @@ class Report:
     followed: int = 0
     leaving: bool = False
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
+    failing: tuple[FailingRecord, ...] = ()
 
 
 class Member:
@@ -184,6 +186,7 @@ class Member:
             seen_map=report.followed,
             leaving=report.leaving,
             loads=report.loads,
+            failing=report.failing,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from fleet.coordination import ShardLoad
+from shards.failing_keys import FailingKey
 from shards.tenure import Tenure
 from shards.watermark import Watermark
 
@@ -28,6 +29,10 @@ class OwnedShard(Protocol):
 
     def load(self) -> dict[str, float]: ...
 
+    def failing(self, most: int) -> list[FailingKey]: ...
+
+    def measure(self) -> None: ...
+
     def pulse(self) -> dict[str, float]: ...
 
 
@@ -38,6 +43,7 @@ def shard_load(shard: OwnedShard) -> ShardLoad:
         objects=int(load["objects"]),
         queue_depth=int(load["queue_depth"]),
         parked=int(load["parked"]),
+        failing=int(load["failing"]),
         reconciles_per_second=round(load["reconciles_per_second"], 3),
         reconcile_seconds_per_second=round(load["reconcile_seconds_per_second"], 3),
     )

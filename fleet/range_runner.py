@@ -28,6 +28,7 @@ from fleet.owned_shard import OwnedShard, shard_load
 from fleet.telemetry import Telemetry
 from shards.clock import Clock
 from shards.errors import NotOwner, Undrained
+from shards.failing_keys import FailingKey
 from shards.keyrange import KeyRange
 from shards.tenure import Tenure
 from shards.watermark import Watermark
@@ -104,6 +105,10 @@ class RangeRunner:
     def load(self) -> ShardLoad | None:
         """For the member record; None while the range is not held."""
         return shard_load(self.shard) if self.shard is not None and self.holding else None
+
+    def failing(self, most: int) -> list[FailingKey]:
+        """Keys that keep failing here; none while the range is not held."""
+        return self.shard.failing(most) if self.shard is not None and self.holding else []
 
     # -- deciding ---------------------------------------------------------------------------------------------------
 

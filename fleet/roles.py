@@ -34,9 +34,11 @@ from shards.errors import ApiError, Unreachable
 from shards.journal import Journal
 from shards.keyrange import KeyRange
 from shards.kube import KubeTransport, connect
-from shards.metrics import ShardMetrics
+from shards.metrics import RequestMetrics, ShardMetrics
 from shards.objects import Resource
-from shards.shard import Shard, WorkerRuntime
+from shards.runtime import WorkerRuntime, collect_rarely
+from shards.shard import Shard
+from shards.slots import Slots
 from shards.source import probe_server_side_sharding
 from shards.useragent import UserAgent
 
@@ -57,6 +59,8 @@ def run_agent(start: ChildStart, plan: RunPlan) -> int:
 
 
 def _live(main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+    collect_rarely()
+
     async def until_stopped() -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -87,12 +91,12 @@ def _request_seconds(lease_seconds: float) -> float:
 
 
 async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
-    transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context)
     registry = new_registry()
+    transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
-    shard_metrics = ShardMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
-    worker = await _make_worker(start, plan, transport, metrics, shard_metrics, journal)
+    runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    worker = _make_worker(start, plan, runtime, metrics)
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -102,6 +106,7 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
 
     def metrics_now() -> bytes:
         _measure(worker, watchdog, metrics)
+        runtime.limiter.measure()
         return snapshot(registry)
 
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
@@ -116,28 +121,27 @@ async def _work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         await transport.close()
 
 
-async def _make_worker(
-    start: ChildStart,
-    plan: RunPlan,
-    transport: KubeTransport,
-    metrics: FleetMetrics,
-    shard_metrics: ShardMetrics,
-    journal: Journal,
-) -> Worker:
-    config = plan.config
-    name = member_name(plan, start.slot)
-    settings = config.shard_settings()
-    runtime = WorkerRuntime(
+async def _make_runtime(
+    plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics, journal: Journal
+) -> WorkerRuntime:
+    settings = plan.config.shard_settings()
+    return WorkerRuntime(
         transport=transport,
         clock=boot_seconds,
         rng=random.Random(),
         settings=settings,
-        metrics=shard_metrics,
-        slots=asyncio.Semaphore(settings.queue.max_concurrent_reconciles),
+        metrics=metrics,
+        slots=Slots(settings.queue.max_concurrent_reconciles),
         server_side_sharding=await _server_filters(transport, plan),
         product=PRODUCT,
         journal=journal,
+        meters=transport.meters,
     )
+
+
+def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics) -> Worker:
+    config, settings = plan.config, runtime.settings
+    name = member_name(plan, start.slot)
 
     def make_shard(each: KeyRange) -> Shard:
         return Shard(each, plan.controllers, runtime, name)
@@ -147,7 +151,7 @@ async def _make_worker(
 
     worker = Worker(
         KubernetesCoordination(
-            transport,
+            runtime.transport,
             fleet=config.fleet,
             namespace=plan.namespace,
             user_agent=user_agent,
@@ -169,6 +173,7 @@ async def _make_worker(
         make_shard,
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
+        share=runtime.limiter.share if config.client.fleet_requests_per_second is not None else None,
     )
     return worker
 
@@ -194,6 +199,9 @@ def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
     """Gauges are set, and the watchdog's counts taken over, when they are asked for."""
     metrics.blocked(*watchdog.take_blocks())
     metrics.dropped(dropped_lines())
+    for runner in worker.runners.values():
+        if runner.shard is not None:
+            runner.shard.measure()
     metrics.member_epoch.set(worker.member.epoch)
     metrics.shards_owned.set(sum(1 for runner in worker.runners.values() if runner.holding))
     if worker.has_view and worker.view.map is not None:
@@ -205,8 +213,8 @@ def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
 
 async def _serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     config = plan.config
-    transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context)
     registry = new_registry()
+    transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
     coordinator = None
     if is_candidate(plan.pod, config.coordination.candidates):

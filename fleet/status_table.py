@@ -27,15 +27,21 @@ def render(status: FleetStatus, *, longest: int = 0) -> RenderableType:
     return Group(_headline(status), _members(status), _shards(status, longest))
 
 
-def write(status: FleetStatus, stream: TextIO) -> None:
-    """All of it to a stream. Nothing is cut: a terminal that is too narrow wraps the lines, and a file has no width."""
+def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None:
+    """All of it to a stream. Nothing is cut: a terminal that is too narrow wraps the lines, and a file has no width.
+
+    failing: the keys that keep failing instead.
+    """
     console = Console(file=stream, highlight=False)
-    content = render(status)
+    content = failing_keys(status) if failing else render(status)
     if console.is_terminal:
         free = console.options.update_width(_NO_WIDTH)
-        members = Measurement.get(console, free, _members(status)).maximum
-        shards = Measurement.get(console, free, _shards(status, 0)).minimum  # its last column may be wrapped
-        Console(file=stream, highlight=False, width=max(console.width, members, shards)).print(content)
+        if failing:
+            least = Measurement.get(console, free, content).minimum  # its last column may be wrapped
+        else:
+            members = Measurement.get(console, free, _members(status)).maximum
+            least = max(members, Measurement.get(console, free, _shards(status, 0)).minimum)  # the same here
+        Console(file=stream, highlight=False, width=max(console.width, least)).print(content)
         return
     plain = Console(file=stream, highlight=False, width=_NO_WIDTH)
     with plain.capture() as captured:
@@ -62,23 +68,32 @@ def _headline(status: FleetStatus) -> Text:
         text.append("  no map yet: the coordinator has not planned", "yellow")
     elif unowned:
         text.append(f"  {unowned} unowned", "bold red")
+    if status.failing_keys:
+        keys = "key keeps" if status.failing_keys == 1 else "keys keep"
+        text.append(f"  {status.failing_keys} {keys} failing: --failing", "bold red")
     return text
 
 
 def _members(status: FleetStatus) -> Table:
     columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "per s", "renewed"]
     revisions = any(row.revision for row in status.members)
-    table = _table(*columns, *(["revision"] if revisions else []))
+    failing = any(row.failing for row in status.members)
+    table = _table(*columns, *(["failing"] if failing else []), *(["revision"] if revisions else []))
     for row in status.members:
         ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s"
         cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
-        cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago, *([row.revision] if revisions else [])]
-        table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells)
+        cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago]
+        marks = [_failing(row.failing)] if failing else []
+        table.add_row(
+            row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *marks, *([row.revision] if revisions else [])
+        )
     return table
 
 
 def _shards(status: FleetStatus, longest: int) -> Table:
-    table = _table("shard", "state", "owner", "epoch", "target", "objects", "queue", "parked", "why")
+    failing = any(row.failing for row in status.shards)
+    columns = ["shard", "state", "owner", "epoch", "target", "objects", "queue", "parked"]
+    table = _table(*columns, *(["failing"] if failing else []), "why")
     rows = list(status.shards)
     left_out = 0
     if longest and len(rows) > longest:
@@ -97,6 +112,7 @@ def _shards(status: FleetStatus, longest: int) -> Table:
             str(row.objects) if row.owner else "",
             str(row.queue_depth) if row.owner else "",
             str(row.parked) if row.owner else "",
+            *([_failing(row.failing) if row.owner else ""] if failing else []),
             row.why,
         )
     if left_out:
@@ -105,13 +121,34 @@ def _shards(status: FleetStatus, longest: int) -> Table:
 
 
 def _calm(row: ShardRow) -> int:
-    """Sort key: what nobody owns first, then what moves, then the rest."""
-    return 0 if row.state not in OWNED_STATES else 2 if row.state is ShardState.OWNED else 1
+    """Sort key: what nobody owns first, then what moves or fails, then the rest."""
+    if row.state not in OWNED_STATES:
+        return 0
+    return 2 if row.state is ShardState.OWNED and not row.failing else 1
+
+
+def _failing(keys: int) -> Text:
+    return Text(str(keys), "bold red" if keys else "")
+
+
+def failing_keys(status: FleetStatus) -> RenderableType:
+    """The keys that keep failing, one a row."""
+    if not status.failing_keys:
+        return Text(f"no key of {status.fleet} keeps failing")
+    table = _table("controller", "key", "shard", "member", "since", "failures", "last error")
+    for row in status.failing:
+        error = f"{row.error} (not tried again until the object changes)" if row.terminal else row.error
+        shard = KeyRange.parse(row.shard).short
+        table.add_row(row.controller, row.key, shard, row.member, row.since, str(row.count), error)
+    left_out = status.failing_keys - len(status.failing)
+    if left_out > 0:
+        table.caption = f"and {left_out} more"
+    return table
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False, caption_justify="left")
     for column in columns:
-        numeric = column in ("epoch", "objects", "queue", "parked", "per s", "shards", "renewed")
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=column != "why")
+        numeric = column in ("epoch", "objects", "queue", "parked", "per s", "shards", "renewed", "failing", "failures")
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=column not in ("why", "last error"))
     return table

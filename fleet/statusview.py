@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-
-import msgspec
+from datetime import UTC, datetime
 
 from fleet.coordination import (
     CoordinatorRecord,
@@ -24,102 +22,28 @@ from fleet.coordination import (
     ShardStatus,
 )
 from fleet.handover import is_free, standby_of
+from fleet.status_rows import (
+    OWNED_STATES,
+    FailingRow,
+    FleetStatus,
+    MemberRow,
+    MemberState,
+    ShardRow,
+    ShardState,
+)
 from shards.keyrange import KeyRange
 
-
-class MemberState(StrEnum):
-    ALIVE = "alive"
-    LEAVING = "leaving"
-    SILENT = "silent"
-    """Has not renewed for longer than its lease, by its own timestamp, nor while we looked."""
-    GONE = "gone"
-    """Fenced, or left for good."""
-
-
-class ShardState(StrEnum):
-    OWNED = "owned"
-    MOVING = "moving"
-    """Owned, and its next owner prepares a standby."""
-    DRAINING = "draining"
-    """Owned, and its next owner is ready: the owner lets go."""
-    FREE = "free"
-    """Nobody may act; the target may claim it."""
-    SILENT = "silent"
-    """Its holder is silent and must be fenced first."""
-    NEW = "new"
-    """Its Lease was not made yet."""
-    LOST = "lost"
-    """Its Lease was deleted; it comes back when every member has noticed."""
-    HELD = "held"
-    """Its Lease was edited by hand: it names nobody, yet nobody released it."""
-    RETIRING = "retiring"
-    """Left the layout; its owner lets go for good."""
-
-
-OWNED_STATES = frozenset({ShardState.OWNED, ShardState.MOVING, ShardState.DRAINING})
-
-
-class _Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One object of `-o json`."""
-
-
-class MemberRow(_Row, frozen=True):
-    """renewed_seconds_ago: by the timestamp that the member wrote and the clock here; a hint, null where unreadable."""
-
-    name: str
-    state: MemberState
-    epoch: int
-    shards: int
-    targets: int
-    objects: int
-    queue_depth: int
-    parked: int
-    reconciles_per_second: float
-    revision: str
-    pod: str
-    pid: int
-    follows_map: int
-    renewed_seconds_ago: float | None
-
-
-class ShardRow(_Row, frozen=True):
-    """owner: "" unless somebody may act. Loads are what the owner last reported."""
-
-    range: str
-    state: ShardState
-    owner: str
-    owner_epoch: int
-    epoch: int
-    target: str
-    why: str
-    objects: int
-    queue_depth: int
-    parked: int
-    reconciles_per_second: float
-
-
-class FleetStatus(_Row, frozen=True):
-    """Everything at one moment. unowned: ranges of the layout on which nobody may act.
-
-    coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
-    of that pod is known.
-    """
-
-    fleet: str
-    namespace: str
-    map_version: int
-    partition_by: str
-    coordinator: str
-    coordinator_pod: str
-    coordinator_epoch: int
-    members: tuple[MemberRow, ...]
-    shards: tuple[ShardRow, ...]
-    unowned: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        """There is a layout, and each of its ranges has an owner."""
-        return bool(self.shards) and not self.unowned
+__all__ = [
+    "OWNED_STATES",
+    "FailingRow",
+    "FleetStatus",
+    "MemberRow",
+    "MemberState",
+    "ShardRow",
+    "ShardState",
+    "Sight",
+    "fleet_status",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +79,42 @@ def fleet_status(sight: Sight) -> FleetStatus:
         coordinator_epoch=coordinator.epoch if coordinator else 0,
         members=tuple(_member_row(sight, sight.members[name], rows) for name in sorted(sight.members)),
         shards=rows,
+        failing_keys=sum(row.failing for row in rows),
+        failing=_failing_rows(sight, rows),
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
     )
+
+
+def _failing_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[FailingRow, ...]:
+    """What owners report of what they own: another's word, or one from before, says nothing about who acts now."""
+    owners = {row.range: row.owner for row in rows if row.owner}
+    found = [
+        (each, member.name)
+        for member in sight.members.values()
+        for each in member.failing
+        if owners.get(each.range) == member.name
+    ]
+    return tuple(
+        FailingRow(
+            controller=each.controller,
+            key=each.key,
+            shard=each.range,
+            member=name,
+            since=_moment(each.since),
+            count=each.count,
+            error=each.error,
+            terminal=each.terminal,
+        )
+        for each, name in sorted(found, key=lambda pair: (pair[0].since, pair[0].controller, pair[0].key))
+    )
+
+
+def _moment(seconds: int) -> str:
+    """RFC 3339; "" for what is no time of this calendar: somebody edited the Lease."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def _pod_of(holder: str, members: Iterable[MemberRecord]) -> str:
@@ -180,6 +138,7 @@ def _member_row(sight: Sight, record: MemberRecord, rows: Iterable[ShardRow]) ->
         objects=sum(row.objects for row in owned),
         queue_depth=sum(row.queue_depth for row in owned),
         parked=sum(row.parked for row in owned),
+        failing=sum(row.failing for row in owned),
         reconciles_per_second=round(sum(row.reconciles_per_second for row in owned), 2),
         revision=record.revision,
         pod=record.pod,
@@ -225,6 +184,7 @@ def _shard_row(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: str)
         objects=load.objects,
         queue_depth=load.queue_depth,
         parked=load.parked,
+        failing=load.failing,
         reconciles_per_second=round(load.reconciles_per_second, 2),
     )
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet.budget_share import working_members
 from fleet.confirmation import keep_confirmed
 from fleet.coordination import Coordination, CoordinationView, Incarnation, MemberRecord
+from fleet.failing_records import failing_records
 from fleet.handover import Phase, Seen
 from fleet.health import unready_reason
 from fleet.member import Member, Report
@@ -71,13 +74,17 @@ class Worker:
         rng: random.Random | None = None,
         die: Callable[[int], Any] = os._exit,
         telemetry: Telemetry | None = None,
+        share: Callable[[int], None] | None = None,
+        today: Callable[[], float] = time.time,
     ) -> None:
+        """share: told over how many workers the fleet's budget of requests is shared. today: seconds since 1970."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
+        self._share, self._today = share, today
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -160,6 +167,7 @@ class Worker:
             followed=self._followed,
             leaving=self._leaving_since is not None,
             loads={each: load for each, load in loads.items() if load is not None},
+            failing=failing_records(self.runners.values(), self.clock(), self._today()),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -250,6 +258,8 @@ class Worker:
         for each in stored.map.ranges if stored is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)
+        if self._share is not None and stored is not None:
+            self._share(working_members(stored.map, self.view.shards.values(), self.settings.name))
         now = self.clock()
         leaving_for = None if self._leaving_since is None else now - self._leaving_since
         forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))

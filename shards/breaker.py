@@ -50,6 +50,12 @@ class TokenBucket:
         # Rounded up by a nanosecond, so that a caller who waits exactly this long is never told to wait again.
         return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / self._rate + 1e-9
 
+    def change(self, rate: float, burst: float, now: float) -> None:
+        """Other limits from now on; what was saved up beyond the new burst is lost."""
+        self._fill(now)
+        self._rate, self._burst = rate, burst
+        self._tokens = min(self._tokens, burst)
+
     def _fill(self, now: float) -> None:
         self._tokens = min(self._burst, self._tokens + max(0.0, now - self._filled_at) * self._rate)
         self._filled_at = now

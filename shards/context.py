@@ -103,8 +103,7 @@ class LiveReads:
         The next reconcile of the key waits until its view shows as much.
         """
         resource, name = resource_of(resource), _named(self._view, name)
-        agent = self._fence.user_agent(self._view, resource, "live")
-        found = await self._fence.live.get(resource, name, purpose="author", user_agent=agent)
+        found = await self._fence.read_live(self._view, resource, name, "author")
         if found is not None:
             self._fence.given(self._view, resource, name, found)
         elif (held := self._view.snapshot(resource, name)) is not None:
@@ -120,13 +119,22 @@ class Context:
     """One reconcile's world.
 
     store: reads of the shard's view. live: budgeted reads from the server. client: the only way to write.
-    log: carries controller, key and shard.
+    log: carries controller, key and shard. memory: what earlier runs of the key on this worker left in it. It is empty
+    at first, after a restart or a move of the shard, and goes with the object: a cache, never a record.
     """
 
-    __slots__ = ("client", "live", "log", "request", "store")
+    __slots__ = ("client", "live", "log", "memory", "request", "store")
 
-    def __init__(self, request: Request, fence: Fence, view: View, log: logging.LoggerAdapter[logging.Logger]) -> None:
+    def __init__(
+        self,
+        request: Request,
+        fence: Fence,
+        view: View,
+        log: logging.LoggerAdapter[logging.Logger],
+        memory: dict[str, Any] | None = None,
+    ) -> None:
         self.request = request
+        self.memory = {} if memory is None else memory
         self.store = StoreReads(view)
         self.live = LiveReads(fence, view)
         self.client = FencedClient(fence, view)
@@ -140,11 +148,12 @@ class PlainContext:
     `patch_status` and `delete`.
     """
 
-    __slots__ = ("client", "live", "log", "request", "store")
+    __slots__ = ("client", "live", "log", "memory", "request", "store")
 
     def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
         self.request = context.request
         self.log = context.log
+        self.memory = context.memory
         self.store = _PlainStore(context.store, loop)
         self.live = _PlainLive(context.live, loop)
         self.client = _PlainClient(context.client, loop)

@@ -49,15 +49,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True)
 class Result:
     """How a reconcile ended well. requeue_after_seconds: run again then, at the latest; None or 0: when something
-    changes."""
+    changes. requeue: run again soon, after a delay that doubles until a run ends without it, as for failures."""
 
     requeue_after_seconds: float | None = None
+    requeue: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what is no time to wait."""
+        """Raises ValueError for what is no time to wait, and for both at once."""
         seconds: object = self.requeue_after_seconds
         if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < float("inf")):
             raise ValueError(f"requeue_after_seconds is a finite number of seconds, not {seconds!r}")
+        if seconds and self.requeue:
+            raise ValueError("give requeue_after_seconds to choose the time, or requeue to leave it to the queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class Controller:
     label_selector, field_selector: which of its objects, besides what the fleet's scope says; as kubectl writes them.
     transform: drops, from objects on their way into the view, what no reconcile reads. metadata_only: keeps no more
     than metadata of them. indexes: what the view can be searched by.
+    reconcile_timeout_seconds, resync_seconds: instead of the fleet's settings of the queue; a resync of 0 is none.
     Raises ConfigError from every declaration that cannot work.
     """
 
@@ -107,6 +111,8 @@ class Controller:
         transform: Transform | None = None,
         metadata_only: bool = False,
         indexes: Sequence[Index] = (),
+        reconcile_timeout_seconds: float | None = None,
+        resync_seconds: float | None = None,
     ) -> None:
         if not _NAME.fullmatch(name):
             raise ConfigError("name", f"{name!r} is no controller name; use lower-case letters, digits and dashes")
@@ -115,6 +121,8 @@ class Controller:
         self.selections: dict[Resource, Selection] = {}
         """What is held of each resource, by what its declaration says."""
         self._select(self.primary, "primary", label_selector, field_selector, None, transform, metadata_only, indexes)
+        self.reconcile_timeout_seconds = _seconds(f"{name}.reconcile_timeout_seconds", reconcile_timeout_seconds)
+        self.resync_seconds = _seconds(f"{name}.resync_seconds", resync_seconds, or_none=True)
         self.owned: tuple[Resource, ...] = ()
         self.watched: tuple[Watch, ...] = ()
         self.plain = False
@@ -260,6 +268,15 @@ def scope_of(controllers: Sequence[Controller], scope: ScopeSettings) -> str:
                 where = "" if each.namespaces is None else f"in {','.join(each.namespaces)}"
                 lines.append(f"{controller.name} {resource} {each.label_selector} {each.field_selector} {where}")
     return _digest(lines)
+
+
+def _seconds(path: str, value: object, *, or_none: bool = False) -> float | None:
+    """A time to wait, None for no own one. Raises ConfigError."""
+    if value is None or (value == 0 and or_none):
+        return None if value is None else 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ConfigError(path, f"{value!r} is no number of seconds above 0")
+    return float(value)
 
 
 def _digest(lines: Iterable[str]) -> str:

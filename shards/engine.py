@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from shards.controller import Controller
+from shards.engine_meters import EngineMeters
 from shards.errors import NotOwner, Undrained
 from shards.fence import Fence
 from shards.journal import Note
@@ -21,7 +22,7 @@ from shards.load import LoadMeter
 from shards.objects import Key, Resource
 from shards.parked_keys import ParkedKeys
 from shards.parking import TICK_SECONDS
-from shards.reconcile import Reconciler
+from shards.reconcile import LOST_SECONDS, Reconciler
 from shards.runtime import WorkerRuntime
 from shards.source import Source
 from shards.tenure import Tenure
@@ -35,6 +36,15 @@ CANCEL_SECONDS = 1.0
 
 HOUSEKEEPING_SECONDS = 1.0
 NO_TENURE_SECONDS = 0.1
+
+TROUBLE_SECONDS = 1.0
+"""Pause after a fault in the loop itself: it must neither end nor spin."""
+
+RESYNC_JITTER = 0.1
+"""Of the period, up and down: controller-runtime's."""
+
+QUEUE_SLICE = 1000
+"""Keys that are queued in a row before other tasks of the loop get their turn."""
 
 LOOKS_AT_ONCE = 100
 """Keys that are parked in a row before other tasks of the loop get their turn."""
@@ -58,18 +68,22 @@ class Engine:
         self.shard = shard
         self.stores = stores
         self.sources = sources
-        self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng)
+        self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
         self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
         self.running: dict[Key, asyncio.Task[None]] = {}
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
+        most = runtime.settings.queue.max_concurrent_reconciles
+        self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
+        self.failing = self._reconciler.failing
         self._wake = asyncio.Event()
-        self._loop: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
         self._cleaned_at = runtime.clock()
+        runtime.slots.join(controller.name)
 
     # -- from outside ------------------------------------------------------------------------------------------------
 
@@ -83,6 +97,7 @@ class Engine:
         guards = runtime.guards_of(name)
         self.fence = Fence(
             transport=runtime.transport,
+            limiter=runtime.limiter,
             tenure=tenure,
             clock=runtime.clock,
             metrics=runtime.metrics,
@@ -90,16 +105,33 @@ class Engine:
             product=runtime.product,
             stores=self.stores,
             sources=self.sources,
-            live=LiveReader(runtime.transport, guards, runtime.clock, runtime.metrics, name, runtime.journal),
+            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
             kinds=runtime.kinds,
+            pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
         )
-        self._loop = asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")
+        self._tasks = [asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")]
+        own = self.controller.resync_seconds
+        period = runtime.settings.queue.resync_seconds if own is None else own
+        if period:
+            self._tasks.append(asyncio.create_task(self._resync(period), name=f"resync {name} {self.shard.short}"))
 
     def add(self, key: Key, *, low_priority: bool = False) -> None:
         """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
         if self.fence is not None and not self._closed:
             self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
             self._wake.set()
+
+    async def add_all(self) -> None:
+        """Every primary is to be reconciled once, behind whatever changes meanwhile."""
+        for index, key in enumerate(self.stores[self.controller.primary].each_key(), start=1):
+            self.add(key, low_priority=True)
+            if index % QUEUE_SLICE == 0:
+                await asyncio.sleep(0)
+
+    def measure(self) -> None:
+        """Sets the gauges. While all slots are taken nobody else does."""
+        now = self._runtime.clock()
+        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -118,10 +150,12 @@ class Engine:
         """
         self._closed = True
         self.queue.shut_down()
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.parked.close()
+        # The grace is what counts from here on.
+        self._reconciler.timer.close()
         if self.running:
             await asyncio.wait(self.running.values(), timeout=max(grace_seconds, 0.0))
         if self.running:
@@ -145,20 +179,39 @@ class Engine:
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     async def _run(self, fence: Fence) -> None:
-        slots = self._runtime.slots
         while True:
-            self._wake.clear()
-            now = self._runtime.clock()
-            look_at = self.parked.look(fence, now)
-            if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
-                self._housekeeping(fence, now)
-            if fence.tenure.valid(now) and self.queue.depth(now):
-                await slots.acquire()
-                if not self._start_next(fence):
-                    slots.release()
-                    await asyncio.sleep(0)
-            else:
-                await self._rest(fence, now, look_at)
+            try:
+                await self._turn(fence)
+            except Exception:  # a fault of this package, in the records of one key: the others must go on
+                log.exception("the queue of %s %s", self.controller.name, self.shard.short)
+                await asyncio.sleep(TROUBLE_SECONDS)
+
+    async def _turn(self, fence: Fence) -> None:
+        """Starts one reconcile, or rests until there may be one."""
+        self._wake.clear()
+        now = self._runtime.clock()
+        look_at = self.parked.look(fence, now)
+        if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
+            self._housekeeping(fence, now)
+        if not (fence.tenure.valid(now) and self.queue.depth(now)):
+            await self._rest(fence, now, look_at)
+            return
+        slots, name = self._runtime.slots, self.controller.name
+        await slots.acquire(name)
+        started = False
+        try:
+            started = self._start_next(fence)
+        finally:
+            if not started:
+                slots.release(name)
+        # The other shards' turn: else the first of them to wake would take every slot that has become free.
+        await asyncio.sleep(0)
+
+    async def _resync(self, period_seconds: float) -> None:
+        """Shards and controllers that started together do not stay together."""
+        while True:
+            await asyncio.sleep(period_seconds * self._runtime.rng.uniform(1.0 - RESYNC_JITTER, 1.0 + RESYNC_JITTER))
+            await self.add_all()
 
     async def _rest(self, fence: Fence, now: float, look_at: float | None) -> None:
         """Until something was added, has moved or ended, or a delayed key is due."""
@@ -184,6 +237,7 @@ class Engine:
             if not self._held_back(fence, key, now):
                 if self._runtime.journal.on:
                     self._note_start(key, now)
+                self._meters.started(now - self.queue.waited_since)
                 overlay = self.parked.take(key)
                 name = f"reconcile {self.controller.name} {key}"
                 task = asyncio.create_task(self._reconcile(fence, key, overlay), name=name)
@@ -195,23 +249,23 @@ class Engine:
     def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
         try:
             return self.parked.held_back(fence, key, now, self._wake.set)
-        except Exception:  # whatever is wrong with the records of one key, the others must go on
+        except Exception as error:  # whatever is wrong with the records of one key, the others must go on
+            self.failing.failed(key, error, now)
             log.exception("the gate of %s %s", self.controller.name, key)
-            self.queue.done(key, now)
             self.queue.add_rate_limited(key, now)
+            self.queue.done(key, now)
             return True
 
     def _housekeeping(self, fence: Fence, now: float) -> None:
         self._cleaned_at = now
         fence.writes.sweep(self.stores)
-        labels = (self.controller.name, str(self.shard))
-        self._runtime.metrics.queue_depth.labels(*labels).set(self.queue.depth(now))
-        self._runtime.metrics.parked.labels(*labels).set(len(self.parked))
+        self.queue.sweep(now)
+        self.measure()
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
     async def _reconcile(self, fence: Fence, key: Key, overlay: dict[Place, Live] | None) -> None:
-        clock, metrics, name = self._runtime.clock, self._runtime.metrics, self.controller.name
+        clock = self._runtime.clock
         started = clock()
         if self.first_reconcile_at is None:
             self.first_reconcile_at = started
@@ -221,26 +275,16 @@ class Engine:
         finally:
             now = clock()
             self.meter.record(now - started, now)
-            metrics.reconciles.labels(name, ended).inc()
-            metrics.reconcile_seconds.labels(name).observe(now - started)
+            self._meters.reconciled(ended, now - started)
             if self._runtime.journal.on:
                 self._note_end(key, now, ended, now - started)
 
     def _note_start(self, key: Key, now: float) -> None:
         views = {str(resource): store.resource_version for resource, store in self.stores.items()}
-        self._runtime.journal.write(
-            Note(
-                "started",
-                now,
-                controller=self.controller.name,
-                range=str(self.shard),
-                resource=str(self.controller.primary),
-                key=str(key),
-                uid=key.uid,
-                views=views,
-                seconds=now - self.queue.waited_since,
-            )
-        )
+        note = Note("started", now, controller=self.controller.name, range=str(self.shard), key=str(key), uid=key.uid)
+        note.resource, note.views = str(self.controller.primary), views
+        note.seconds = now - self.queue.waited_since
+        self._runtime.journal.write(note)
 
     def _note_end(self, key: Key, now: float, outcome: str, seconds: float) -> None:
         name, covered = self.controller.name, str(self.shard)
@@ -251,6 +295,11 @@ class Engine:
     def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
         """Every way out of a reconcile, also that of a task that was cancelled before its first step."""
         del self.running[key]
-        self.queue.done(key, self._runtime.clock())
-        self._runtime.slots.release()
+        self._meters.ended()
+        now = self._runtime.clock()
+        if not self._closed and (task.cancelled() or task.exception() is not None):
+            # It decided nothing about its key, which must not be lost.
+            self.queue.add_after(key, LOST_SECONDS, now)
+        self.queue.done(key, now)
+        self._runtime.slots.release(self.controller.name)
         self._wake.set()

@@ -161,3 +161,19 @@ def api_error(
     """The most specific error for an answer of the API server."""
     kind = AlreadyExists if status == 409 and reason == "AlreadyExists" else _BY_STATUS.get(status, ApiError)
     return kind(status, reason, message, cause=cause, retry_after_seconds=retry_after_seconds)
+
+
+def asked_seconds(error: BaseException) -> float:
+    """For how long a server asked to be left alone, in this error or in one that led to it; 0.0 for not at all.
+
+    An author may catch a refusal and raise something else, and a task group wraps it.
+    """
+    found, queue, seen = 0.0, [error], set[int]()
+    while queue:
+        each = queue.pop()
+        seen.add(id(each))
+        if isinstance(each, ApiError):
+            found = max(found, each.retry_after_seconds or 0.0)
+        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        queue += [more for more in (each.__cause__, each.__context__, *inner) if more and id(more) not in seen]
+    return found

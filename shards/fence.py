@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
 from shards.client import Transport
 from shards.clock import Clock
-from shards.errors import ConfigError
+from shards.errors import ApiError, ConfigError
 from shards.keyrange import WHOLE
 from shards.live import LiveReader
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, newest
 from shards.own_writes import OwnWrites
+from shards.request_limiter import RequestLimiter
 from shards.source import FilterMode, Source
 from shards.tenure import Tenure
 from shards.useragent import UserAgent
@@ -31,13 +32,15 @@ CREATED_LIMIT = 4096
 class Fence:
     """The state behind every fenced client of one controller in one shard.
 
+    transport: not limited; whoever sends has waited for the limiter.
     sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
     that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
     on_the_wire: tasks with a write that was sent and not answered yet. created: children that were created of late, and
-    when; oldest first.
+    when; oldest first. pause: told when a server asks that a key be left alone for so many seconds.
     """
 
     transport: Transport
+    limiter: RequestLimiter
     tenure: Tenure
     clock: Clock
     metrics: ShardMetrics
@@ -52,6 +55,7 @@ class Fence:
     redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)
     on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
     created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
+    pause: Callable[[Key, float], None] = lambda key, seconds: None
 
     def owns(self, resource: Resource) -> bool:
         """Whether objects of the resource are children of the controller's primaries."""
@@ -84,6 +88,20 @@ class Fence:
             return False
         self.highest[resource] = newest(self.highest.get(resource, ""), meta.resource_version)
         return True
+
+    def refused(self, key: Key, error: ApiError) -> None:
+        """A request for the key failed: a pause that the server asks for begins, whatever the author makes of it."""
+        if error.retry_after_seconds:
+            self.pause(key, error.retry_after_seconds)
+
+    async def read_live(self, view: View, resource: Resource, name: ObjectName, purpose: str) -> Object | None:
+        """A live read for a reconcile. None: no such object. Raises NotReadyYet, ApiError, Unreachable."""
+        agent = self.user_agent(view, resource, "live" if purpose == "author" else purpose)
+        try:
+            return await self.live.get(resource, name, purpose=purpose, user_agent=agent)
+        except ApiError as error:
+            self.refused(view.key, error)
+            raise
 
     def given(self, view: View, resource: Resource, name: ObjectName, body: Object) -> None:
         """A reconcile was given the object live: it sees it from now on, and the next one must not decide on less."""
@@ -127,6 +145,7 @@ class Fence:
         kind = self.kinds.get(resource)
         if kind is None:
             path = resource.path().removesuffix(f"/{resource.plural}")
+            await self.limiter.take("GET")
             found = msgspec.json.decode(await self.transport.request("GET", path))
             kind = next((each["kind"] for each in found["resources"] if each["name"] == resource.plural), "")
             if not kind:

@@ -58,6 +58,9 @@ class FencedRequests:
         Unreachable.
         """
         fence, view = self.fence, self.view
+        self.deadline()
+        # Before the barrier: what is cancelled while it waits was not sent, and leaves nothing in doubt.
+        await fence.limiter.take(method)
         deadline = self.deadline()
         uid, version = snapshot or ("", "")
         if uid not in ("", view.key.uid) and (resource, name) == (view.primary, view.name):
@@ -87,6 +90,7 @@ class FencedRequests:
             raise
         except ApiError as error:
             result = _outcome(error, snapshot)
+            fence.refused(view.key, error)
             raise
         except Unreachable as error:
             result = "in_doubt" if error.maybe_applied else "not_sent"
@@ -143,8 +147,7 @@ class FencedRequests:
         then waits for the view to show that. Raises NotReadyYet, ApiError, Unreachable.
         """
         fence, view = self.fence, self.view
-        agent = fence.user_agent(view, resource, purpose)
-        found = await fence.live.get(resource, name, purpose=purpose, user_agent=agent)
+        found = await fence.read_live(view, resource, name, purpose)
         if found is not None:
             fence.given(view, resource, name, found)
         elif decided is not None:

@@ -22,6 +22,7 @@ from shards.clock import Clock
 from shards.connections import Connections, timeout
 from shards.credentials import Access, Credentials, Load
 from shards.errors import NotOwner, ShardError, Unauthorized, Unreachable, Untrusted
+from shards.request_meters import NO_METERS, RequestMeters
 
 CONNECT_SECONDS = 10.0
 """For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
@@ -33,7 +34,8 @@ class KubeTransport(Transport):
     host: its URL. namespace: the kubeconfig context's, or the pod's; "default" where none is named.
     """
 
-    def __init__(self, access: Access, load: Load, clock: Clock) -> None:
+    def __init__(self, access: Access, load: Load, clock: Clock, meters: RequestMeters = NO_METERS) -> None:
+        self.meters = meters
         self.host = access.host
         self.namespace = access.namespace
         self._clock = clock
@@ -164,7 +166,7 @@ class KubeTransport(Transport):
     ) -> bytes:
         token = current_attempt.set(attempt)
         response: aiohttp.ClientResponse | None = None
-        complete = False
+        complete, began = False, self.meters.now()
         try:
             response = await connections.requests.request(
                 method, url, data=body, headers=headers, timeout=timeout(total=seconds), **self._options
@@ -172,12 +174,16 @@ class KubeTransport(Transport):
             answer = await response.read()
             complete = True
         except (aiohttp.ClientError, OSError, TimeoutError, NotRepeated) as error:
-            raise self._translated(error, attempt) from error
+            told = self._translated(error, attempt)
+            if not isinstance(told, NotOwner):
+                self.meters.exchanged(method, 0, began, len(body or b""))
+            raise told from error
         finally:
             current_attempt.reset(token)
             # An answer that is whole has given its connection back, and another request may have it by now.
             if not complete and (response is None or response.connection is not None):
                 attempt.reset()
+        self.meters.exchanged(method, response.status, began, len(body or b""), len(answer))
         if response.status >= 300:
             raise error_from(response.status, answer, response.headers.get("Retry-After"))
         return answer
@@ -191,9 +197,10 @@ class KubeTransport(Transport):
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         token = current_attempt.set(attempt)
-        opened = False
+        opened, status = False, 0
         try:
             response = await connections.watches.request("GET", url, headers=headers, timeout=limits, **self._options)
+            status = response.status
             if response.status >= 300:
                 answer = await response.read()
                 raise error_from(response.status, answer, response.headers.get("Retry-After"))
@@ -203,6 +210,7 @@ class KubeTransport(Transport):
             raise self._translated(error, attempt) from error
         finally:
             current_attempt.reset(token)
+            self.meters.opened(status)
             if not opened:
                 attempt.reset()
 

@@ -42,12 +42,27 @@ class Index:
     @classmethod
     def namespace(cls) -> Index:
         """By namespace."""
-        return cls(NAMESPACE_INDEX, lambda meta: (meta.namespace,))
+        return cls(NAMESPACE_INDEX, _namespace)
 
     @classmethod
     def label(cls, key: str) -> Index:
         """By the value of one label; objects without it are not found."""
-        return cls(label_index(key), lambda meta: (meta.labels[key],) if key in (meta.labels or ()) else ())
+        return cls(label_index(key), _Label(key))
+
+
+def _namespace(meta: Meta) -> tuple[str, ...]:
+    return (meta.namespace,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """A function that equals another of the same label, so that two declarations of one index are one."""
+
+    key: str
+
+    def __call__(self, meta: Meta) -> tuple[str, ...]:
+        labels = meta.labels
+        return (labels[self.key],) if labels is not None and self.key in labels else ()
 
 
 def label_index(key: str) -> str:

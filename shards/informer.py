@@ -74,7 +74,7 @@ class Informer:
         self._handler = handler
         self._on_progress = on_progress
         self._clock = clock
-        self._meters = InformerMeters(metrics, str(source.resource))
+        self._meters = InformerMeters(metrics, str(source.resource), clock)
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
@@ -150,6 +150,7 @@ class Informer:
             self._failed(Unreachable(f"{type(error).__name__}: {error}"))
         finally:
             self._interruptible = self.waiting = False
+            self._meters.watch_ended()
 
     def _failed(self, error: ShardError) -> None:
         trouble = str(error) or type(error).__name__
@@ -195,6 +196,7 @@ class Informer:
     def _begin_list(self) -> Gathering:
         self._waiters.list_began()
         self.notes.list_began(instead=self._gathering is not None)
+        self._meters.list_began()
         return Gathering(self._writer.begin(), self.source, self._meters, self._clock())
 
     async def _listed(self, gathering: Gathering) -> None:
@@ -206,7 +208,7 @@ class Informer:
         if self.store.regressions != regressions:
             log.warning("%s: the new list is older than the view was", self.source.resource)
         self.trouble = ""
-        self._meters.listed()
+        self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
         for change in changes:
             self._hand_over(change)
@@ -239,6 +241,7 @@ class Informer:
                 self._heard()
                 await self._ingest(lines.feed(chunk))
             self._interruptible = True
+            self._meters.watching()
             if self._waiters.asked:  # while this list was under way: they need one that begins later
                 return
             async for chunk in chunks:

@@ -2,35 +2,66 @@
 
 from __future__ import annotations
 
+from shards.clock import Clock
 from shards.metrics import ShardMetrics
 from shards.wire import EventType
+
+SHORT_SECONDS = 1.0
+"""A watch that ends sooner and brought nothing is a short one (client-go's rule)."""
 
 
 class InformerMeters:
     """One informer's metrics, with their labels looked up once; without effect where there are none."""
 
-    def __init__(self, metrics: ShardMetrics | None, resource: str) -> None:
+    def __init__(self, metrics: ShardMetrics | None, resource: str, clock: Clock) -> None:
         self._metrics = metrics
-        self._watched = False
+        self._clock = clock
+        self._list_began_at = 0.0
+        self._watch_began_at: float | None = None
+        self._items = 0
         if metrics is not None:
             self._events = {kind: metrics.watch_events.labels(resource, kind.value) for kind in EventType}
             self._foreign = metrics.foreign_events.labels(resource)
-            self._restarts = metrics.watch_restarts.labels(resource)
-            self._relists = metrics.relists.labels(resource)
+            self._lists = metrics.lists.labels(resource)
+            self._list_seconds = metrics.list_seconds.labels(resource)
+            self._list_items = metrics.list_items.labels(resource)
+            self._watches = metrics.watches.labels(resource)
+            self._short_watches = metrics.short_watches.labels(resource)
+            self._watch_seconds = metrics.watch_seconds.labels(resource)
+            self._watch_items = metrics.watch_items.labels(resource)
 
     def event(self, kind: EventType) -> None:
         if self._metrics is not None:
+            self._items += 1
             self._events[kind].inc()
 
     def foreign(self) -> None:
         if self._metrics is not None:
             self._foreign.inc()
 
-    def watching(self) -> None:
-        if self._metrics is not None and self._watched:
-            self._restarts.inc()
-        self._watched = True
+    def list_began(self) -> None:
+        self._list_began_at = self._clock()
 
-    def listed(self) -> None:
+    def listed(self, items: int) -> None:
+        """A list is complete."""
         if self._metrics is not None:
-            self._relists.inc()
+            self._lists.inc()
+            self._list_seconds.observe(self._clock() - self._list_began_at)
+            self._list_items.observe(items)
+
+    def watching(self) -> None:
+        """A watch is asked for."""
+        self._watch_began_at, self._items = self._clock(), 0
+        if self._metrics is not None:
+            self._watches.inc()
+
+    def watch_ended(self) -> None:
+        """However it ended."""
+        if self._metrics is None or self._watch_began_at is None:
+            return
+        seconds = self._clock() - self._watch_began_at
+        self._watch_began_at = None
+        self._watch_seconds.observe(seconds)
+        self._watch_items.observe(self._items)
+        if seconds < SHORT_SECONDS and not self._items:
+            self._short_watches.inc()

@@ -22,7 +22,8 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
     ended                the same. outcome: as in the metric of reconciles. seconds: that it took
     lost                 lines could not be written, up to this one. count: how many
     retry                a failure was counted. seconds: until the next try. count: failures in a row before this one.
-                         figures: base and longest delay of the queue, asked: what the server asked for, 0 for nothing
+                         figures: base and longest delay of the queue, asked: what a server, or the limit of all retries
+                         together, asked for, 0 for nothing
     parked               the gate held a key back. cause: why. views: where the views stand
     live                 a live read. outcome: found, absent, failed or over_budget; cause: its purpose
     list, listed,        one list of a view: begun; complete, at a version, with count objects; given up

@@ -20,7 +20,9 @@ from shards.clock import Clock, boot_seconds
 from shards.credentials import RELOAD_SECONDS, Access, Load
 from shards.errors import ConfigError, ShardError
 from shards.http_transport import KubeTransport
+from shards.metrics import RequestMetrics
 from shards.proxies import proxy_for, usable
+from shards.request_meters import RequestMeters
 
 __all__ = ["KubeTransport", "connect", "loader", "preload"]
 
@@ -42,7 +44,11 @@ def preload() -> None:
 
 
 async def connect(
-    *, kubeconfig: str | None = None, context: str | None = None, clock: Clock = boot_seconds
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    clock: Clock = boot_seconds,
+    metrics: RequestMetrics | None = None,
 ) -> KubeTransport:
     """A transport to the cluster that is configured. No request is sent yet.
 
@@ -51,7 +57,8 @@ async def connect(
     Raises ConfigError.
     """
     load = loader(kubeconfig, context)
-    return KubeTransport(await asyncio.to_thread(load), load, clock)
+    access = await asyncio.to_thread(load)
+    return KubeTransport(access, load, clock, RequestMeters(metrics, access.host))
 
 
 _temporary_files = threading.Lock()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from shards.errors import ShardError
+from shards.errors import ShardError, asked_seconds
 from shards.fence import Fence
 from shards.journal import Note
 from shards.objects import Key, Object, ObjectName, Resource
@@ -109,8 +109,9 @@ class ParkedKeys:
         probes = known.probes if known is not None else 0
         delay = self.parking.park(key, blocked, now)
         parked = self.parking.keys[key]
-        self._queue.done(key, now)
+        # In this order: what the key waits for keeps the priority of the run that was to be.
         self._queue.add_after(key, delay, now)
+        self._queue.done(key, now)
         if known is None:
             for resource in blocked.resources:
                 self._runtime.metrics.parks.labels(self._controller, str(resource)).inc()
@@ -138,7 +139,9 @@ class ParkedKeys:
         try:
             overlay = await self._read_live(fence, key)
         except ShardError as error:
-            self.parking.pause(key, self._runtime.clock())
+            now, asked = self._runtime.clock(), asked_seconds(error)
+            self._queue.pause(key, asked, now)
+            self.parking.pause(key, now, asked)
             log.warning("%s %s waits: %s; live read failed: %s", self._controller, key, parked.blocked.reason, error)
             return
         except Exception:  # an answer that is no object, say: it must cost this key only, and be asked for again

@@ -55,12 +55,12 @@ class Parking:
             self._on.setdefault(resource, {})[key] = None
         return parked.due - now
 
-    def pause(self, key: Key, now: float) -> None:
-        """A live read for the key failed: the next look is a long delay away. Without effect on a key that was freed
-        meanwhile."""
+    def pause(self, key: Key, now: float, at_least_seconds: float = 0.0) -> None:
+        """A live read for the key failed: the next look is a long delay away, or as far as the server asked for.
+        Without effect on a key that was freed meanwhile."""
         parked = self.keys.get(key)
         if parked is not None:
-            parked.due = now + self._delay(64)
+            parked.due = now + max(self._delay(64), at_least_seconds)
 
     def release(self, key: Key) -> None:
         """The key may run."""

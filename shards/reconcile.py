@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
+from typing import Any
 
 from shards.context import Context, PlainContext, ReconcileLog, Request
 from shards.controller import Controller, Result
@@ -17,12 +18,14 @@ from shards.errors import (
     NotReadyYet,
     ShardError,
     TerminalError,
-    TooManyRequests,
+    asked_seconds,
 )
+from shards.failing_keys import FailingKeys
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.objects import Key, ObjectName
+from shards.objects import Key
+from shards.run_timer import RunTimer
 from shards.runtime import WorkerRuntime
 from shards.view import Live, Place, View, Views
 from shards.workqueue import WorkQueue
@@ -53,6 +56,7 @@ class Reconciler:
     """Runs the function of one controller for keys of one shard. No outcome of one key touches another one.
 
     closing: whether the shard is being drained; what is cancelled then is not tried again here.
+    Invariant: what is kept of a key (_conflicts, _waits, _memories) is dropped when it succeeds without its object.
     """
 
     def __init__(
@@ -70,42 +74,69 @@ class Reconciler:
         self._stores = stores
         self._queue = queue
         self._closing = closing
+        self.failing = FailingKeys()
+        self.timer = RunTimer()
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
         self._waits: dict[Key, int] = {}
         """Times in a row that a key was not ready."""
+        self._memories: dict[Key, dict[str, Any]] = {}
+        """What authors keep between runs. No empty ones."""
 
     async def run(self, fence: Fence, key: Key, overlay: Mapping[Place, Live] | None) -> str:
         """Calls the author's function. Returns how it ended, for the metrics; the key is queued again where needed."""
         view = View(self._controller.primary, key, self._stores, overlay)
         extra = {"controller": self._controller.name, "key": str(key), "shard": self._shard.short}
-        context = Context(Request(*key), fence, view, ReconcileLog(log, extra))
-        seconds = self._runtime.settings.queue.reconcile_timeout_seconds
-        timeout = asyncio.timeout(seconds)
+        memory = self._memories.get(key, {})
+        context = Context(Request(*key), fence, view, ReconcileLog(log, extra), memory)
+        try:
+            return await self._ran(fence, key, context)
+        finally:
+            # Whoever kept the client writes no more: the next reconcile of the key may be running.
+            context.client.revoke("the reconcile has ended")
+            if memory and not self._is_gone(key):
+                self._memories[key] = memory
+            else:
+                self._memories.pop(key, None)
+
+    async def _ran(self, fence: Fence, key: Key, context: Context) -> str:
+        seconds = self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
+        late = self._controller.plain
         try:
             if self._controller.plain:
                 result = await self._in_thread(context, seconds)
             else:
-                async with timeout:
+                task = self.timer.begin(seconds)
+                try:
                     result = await self._awaited(context)
+                finally:
+                    late = self.timer.end(task)
+                if late:
+                    # It swallowed its cancellation: what it says about a run that was cut short counts for nothing.
+                    raise TimeoutError
             return self._succeeded(fence, key, context, result)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if self._closing():
                 raise
+            running = asyncio.current_task()
+            if running is None or not running.cancelling():
+                # Nobody but the timer cancelled this run; else something that it waited for was cancelled.
+                return self._timed_out(key, context, seconds) if late else self._failed(fence, key, context, error)
             self._queue.add_after(key, LOST_SECONDS, self._runtime.clock())
             return "cancelled"
         except TimeoutError as error:
-            if self._controller.plain or timeout.expired():
-                context.log.warning("took longer than %g s and was cancelled", seconds)
-                self._back_off(key, self._runtime.clock())
-                return "timeout"
-            return self._failed(fence, key, context, error)
-        except (Exception, SystemExit) as error:
+            return self._timed_out(key, context, seconds) if late else self._failed(fence, key, context, error)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             # An author's function may raise anything, and libraries exit; it must cost no other key.
             return self._failed(fence, key, context, error)
-        finally:
-            # Whoever kept the client writes no more: the next reconcile of the key may be running.
-            context.client.revoke("the reconcile has ended")
+
+    def _timed_out(self, key: Key, context: Context, seconds: float) -> str:
+        context.log.warning("took longer than %g s and was cancelled", seconds)
+        self.failing.failed(key, TimeoutError(), self._runtime.clock())
+        self._retry_later(key)
+        return "timeout"
 
     async def _awaited(self, context: Context) -> Result | None:
         outcome = self._controller.call(context, context.request)
@@ -138,12 +169,14 @@ class Reconciler:
         return _checked(work.result())
 
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
-        self._queue.forget(key)
-        self._conflicts.pop(key, None)
-        self._waits.pop(key, None)
-        held = self._stores[self._controller.primary].version_of(ObjectName(key.namespace, key.name))
-        if not context.client.sent_back or held is None or held[0] != key.uid:
+        self._forget(key)
+        self.failing.succeeded(key)
+        if not context.client.sent_back or self._is_gone(key):
             fence.redecided.pop(key, None)
+        if result is not None and result.requeue:
+            self._retry_later(key)
+            return "requeue"
+        self._queue.forget(key)
         if result is not None and result.requeue_after_seconds:
             self._queue.add_after(key, result.requeue_after_seconds, self._runtime.clock())
             return "requeue_after"
@@ -152,8 +185,17 @@ class Reconciler:
     def _failed(self, fence: Fence, key: Key, context: Context, error: BaseException) -> str:
         """Decides the retry. What the fleet causes is retried soon; what the key causes backs off."""
         now = self._runtime.clock()
+        asked = asked_seconds(error)
+        if asked:
+            self._queue.pause(key, asked, now)
         if isinstance(error, TerminalError):
+            self._forget(key)
             self._queue.forget(key)
+            if self._is_gone(key):
+                self.failing.succeeded(key)
+                fence.redecided.pop(key, None)
+            else:
+                self.failing.failed(key, error, now, terminal=True)
             context.log.error("cannot succeed until the object changes: %s", error)
             return "terminal"
         if isinstance(error, NotOwner):
@@ -173,23 +215,35 @@ class Reconciler:
                 gated = not fence.writes.shown(key, self._stores)
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
-        asked = error.retry_after_seconds if isinstance(error, TooManyRequests) else None
-        delay = self._back_off(key, now, at_least_seconds=asked or 0.0)
-        self._runtime.metrics.retries.labels(self._controller.name).inc()
+        self.failing.failed(key, error, now)
+        delay = self._retry_later(key, asked)
         expected = isinstance(error, ShardError)
         context.log.warning("failed, next try in %.3g s: %r", delay, error, exc_info=None if expected else error)
         return "conflict" if isinstance(error, Conflict) else "error"
 
-    def _back_off(self, key: Key, now: float, *, at_least_seconds: float = 0.0) -> float:
+    def _forget(self, key: Key) -> None:
+        """The run did all that could be done."""
+        self._conflicts.pop(key, None)
+        self._waits.pop(key, None)
+
+    def _is_gone(self, key: Key) -> bool:
+        """Whether the view does not show the object; a successor under its name is another one."""
+        return self._stores[self._controller.primary].name_of(key.uid) is None
+
+    def _retry_later(self, key: Key, asked: float = 0.0) -> float:
+        """Counts against the key, and queues it with its delay. Returns that. asked: seconds, by a server."""
+        now, queue = self._runtime.clock(), self._runtime.settings.queue
         failures = self._queue.failures(key)
-        delay = self._queue.add_rate_limited(key, now, at_least_seconds=at_least_seconds)
+        delay = self._queue.add_rate_limited(key, now, at_least_seconds=asked)
+        self._runtime.metrics.retries.labels(self._controller.name, self._controller.name).inc()
         if self._runtime.journal.on and not self._closing():
-            name, covered, queue = self._controller.name, str(self._shard), self._runtime.settings.queue
+            name, covered = self._controller.name, str(self._shard)
             note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)
+            own = min(queue.base_delay_seconds * 2.0 ** min(failures, 60), queue.max_delay_seconds)
             note.figures = {
                 "base": queue.base_delay_seconds,
                 "longest": queue.max_delay_seconds,
-                "asked": at_least_seconds,
+                "asked": delay if delay > own else asked,
             }
             self._runtime.journal.write(note)
         return delay

@@ -6,9 +6,42 @@ Lists of strings and of entries rather than one of changes: 100,000 changes, or 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Generic, TypeVar
 
 from shards.change import Change
 from shards.kept import Kept
+
+T = TypeVar("T")
+
+CHUNK = 1024
+
+
+class Column(Generic[T]):
+    """Values that are taken out once, in order, in chunks that the collector of cycles forgets.
+
+    It goes through every list that it knows of: 300,000 values in lists are 20 ms in which nothing else runs. A tuple
+    of what cannot be part of a cycle is known to it until its first look only.
+    """
+
+    __slots__ = ("_chunks", "_open")
+
+    def __init__(self) -> None:
+        self._chunks: list[tuple[T, ...]] = []
+        self._open: list[T] = []
+
+    def add(self, value: T) -> None:
+        self._open.append(value)
+        if len(self._open) >= CHUNK:
+            self._chunks.append(tuple(self._open))
+            self._open.clear()
+
+    def drain(self) -> Iterator[T]:
+        """Lets go of what it has given, chunk by chunk."""
+        chunks = [*self._chunks, tuple(self._open)]
+        self._chunks, self._open = [], []
+        chunks.reverse()
+        while chunks:
+            yield from chunks.pop()
 
 
 class Missing:
@@ -18,20 +51,18 @@ class Missing:
 
     def __init__(self) -> None:
         self.uids: list[str] = []
-        self._keys: list[str] = []
-        self._gone: list[Kept] = []
+        self._keys = Column[str]()
+        self._gone = Column[Kept]()
 
     def add(self, uid: str, key: str, gone: Kept) -> None:
         self.uids.append(uid)
-        self._keys.append(key)
-        self._gone.append(gone)
+        self._keys.add(key)
+        self._gone.add(gone)
 
     def retold(self) -> Iterator[Change]:
         """Once."""
-        self._keys.reverse()
-        self._gone.reverse()
-        while self._keys:
-            yield Change((self._keys.pop(), self._gone.pop()), None)
+        for key, gone in zip(self._keys.drain(), self._gone.drain(), strict=True):
+            yield Change((key, gone), None)
 
 
 class Arrivals:
@@ -42,24 +73,21 @@ class Arrivals:
     def __init__(self) -> None:
         self._withdrawn: dict[int, Kept] = {}
         """By identity; held, so that no other object gets it."""
-        self._keys: list[str] = []
-        self._old: list[Kept | None] = []
-        self._new: list[Kept] = []
+        self._keys = Column[str]()
+        self._old = Column[Kept | None]()
+        self._new = Column[Kept]()
 
     def add(self, key: str, old: Kept | None, new: Kept) -> None:
-        self._keys.append(key)
-        self._old.append(old)
-        self._new.append(new)
+        self._keys.add(key)
+        self._old.add(old)
+        self._new.add(new)
 
     def withdraw(self, new: Kept) -> None:
         self._withdrawn[id(new)] = new
 
     def retold(self, initial: bool) -> Iterator[Change]:
         """Once."""
-        for each in (self._keys, self._old, self._new):
-            each.reverse()
-        while self._keys:
-            key, old, new = self._keys.pop(), self._old.pop(), self._new.pop()
+        for key, old, new in zip(self._keys.drain(), self._old.drain(), self._new.drain(), strict=True):
             if id(new) in self._withdrawn:
                 continue
             known = old is not None and old.uid == new.uid

@@ -19,7 +19,14 @@ class QueueSettings:
     max_delay_seconds: float = 300.0
     """Longest retry delay of a failed key. client-go waits up to 1000 s, which users take for a hang."""
     reconcile_timeout_seconds: float = 60.0
-    """A reconcile that takes longer is cancelled and retried."""
+    """A reconcile that takes longer is cancelled and retried. A controller may say otherwise."""
+    retries_per_second: float = 100.0
+    """Of all failing keys of one controller on one worker. client-go's 10 let 10,000 keys that failed together wait for
+    a quarter of an hour; an API server's own flow control bears more."""
+    retry_burst: int = 1000
+    """Retries at once after a quiet time: as many keys as fail in one short outage."""
+    resync_seconds: float = 0.0
+    """How often every key is reconciled though nothing changed; 0: never. A controller may say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,22 @@ class ScopeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSettings:
+    requests_per_second: float | None = None
+    """Of one worker. None: no limit; API servers protect themselves by priority and fairness."""
+    burst: int | None = None
+    """Requests at once after a quiet time; None: what two seconds give."""
+    fleet_requests_per_second: float | None = None
+    """Of the whole fleet, shared in equal parts by the workers that own or are to own something. None: no limit."""
+
+    @property
+    def burst_requests(self) -> float:
+        if self.burst is not None:
+            return float(self.burst)
+        return max(1.0, 2.0 * (self.requests_per_second or 0.0))
+
+
+@dataclass(frozen=True, slots=True)
 class ShardSettings:
     partition_by: PartitionKey = PartitionKey.UID
     server_side_sharding: str = "auto"
@@ -48,3 +71,4 @@ class ShardSettings:
     queue: QueueSettings = field(default_factory=QueueSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     scope: ScopeSettings = field(default_factory=ScopeSettings)
+    client: ClientSettings = field(default_factory=ClientSettings)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from shards.controller import Controller
 from shards.engine import Engine
 from shards.errors import NotOwner, Undrained
+from shards.failing_keys import FailingKey
 from shards.freshness import keep_fresh
 from shards.handover_gate import HandoverGate, mark_of
 from shards.journal import Note
@@ -33,9 +34,6 @@ log = logging.getLogger(__name__)
 
 SEEN_SECONDS = 0.5
 """How long a drain waits until the views show the shard's own writes. The shard is unowned meanwhile."""
-
-QUEUE_SLICE = 1000
-"""Keys that an activation queues before other tasks of the loop get their turn."""
 
 
 class Shard:
@@ -101,7 +99,9 @@ class Shard:
         self.open = True
         self._note("opened")
         self._deadline_task = asyncio.create_task(self._watch_deadline(tenure), name=f"deadline {self.range.short}")
-        await self._queue_everything()
+        # Every primary is reconciled once by its new owner.
+        for engine in self._engines:
+            await engine.add_all()
 
     async def drain(self, grace_seconds: float) -> Watermark:
         """Ends all reconciles (the last ones by cancelling them after the grace), ends the tenure, and says how far the
@@ -186,7 +186,7 @@ class Shard:
         return found
 
     def load(self) -> dict[str, float]:
-        """objects, queue_depth, parked: now. reconciles_per_second, reconcile_seconds_per_second: over a minute."""
+        """Figures of now (objects, queue_depth, parked, failing) and, per second, of the last minute."""
         now = self._runtime.clock()
         primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
         rates = [engine.meter.rates(now) for engine in self._engines]
@@ -194,9 +194,19 @@ class Shard:
             "objects": float(sum(primaries.values())),
             "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
             "parked": float(sum(len(engine.parked) for engine in self._engines)),
+            "failing": float(sum(engine.failing.count() for engine in self._engines)),
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
+
+    def failing(self, most: int) -> list[FailingKey]:
+        """Keys that keep failing: of each controller at most so many, the longest first."""
+        return [each for engine in self._engines for each in engine.failing.told(engine.controller.name, most)]
+
+    def measure(self) -> None:
+        """Sets the gauges, for a look that comes now."""
+        for engine in self._engines:
+            engine.measure()
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is
@@ -252,14 +262,6 @@ class Shard:
     def _check(self, tenure: Tenure) -> None:
         if self._stopped or not tenure.valid(self._runtime.clock()):
             raise NotOwner(f"the tenure of {self.range} ended before its gate was open")
-
-    async def _queue_everything(self) -> None:
-        """Every primary is reconciled once by its new owner, behind whatever changes meanwhile."""
-        for engine in self._engines:
-            for index, key in enumerate(self._primaries(engine).each_key(), start=1):
-                engine.add(key, low_priority=True)
-                if index % QUEUE_SLICE == 0:
-                    await asyncio.sleep(0)
 
     async def _watch_deadline(self, tenure: Tenure) -> None:
         """Cancels what runs past the deadline (R2): its requests would not be sent, but its thoughts are stale."""

@@ -147,7 +147,7 @@ def _make_feed(
     """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
     namespace = source.namespace
     if can_share(source):
-        make = StreamMaker(runtime.transport, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
+        make = StreamMaker(runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
         return SharedInformer(
             runtime.streams,
             make,
@@ -157,9 +157,10 @@ def _make_feed(
             clock=runtime.clock,
             journal=runtime.journal,
             keeping=place.keeping,
+            bodies=runtime.bodies[source.resource],
         )
     return Informer(
-        runtime.transport,
+        runtime.limited,
         source,
         handler=changed,
         on_progress=moved,
@@ -169,7 +170,7 @@ def _make_feed(
         namespace=namespace,
         user_agent=str(agent),
         journal=runtime.journal,
-        writer=StoreWriter(place.keeping.intake(None, runtime.clock)),
+        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock)),
     )
 
 

@@ -234,9 +234,11 @@ class SharedCache:
             each.refresh()
 
     def give_up(self) -> None:
-        """Nobody will list any more: what was asked for is cancelled."""
+        """Nobody will list any more: what was asked for is cancelled, and what was under way does not go on."""
         for future in (*self.asked, *self._riding):
             future.cancel()
+        self.gathering = False
+        self.settled.set()
 
 
 NOTHING = Change(None, None)

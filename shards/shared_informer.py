@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from shards.bodies import Bodies
 from shards.clock import Clock
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
@@ -46,6 +47,8 @@ class Feed(Protocol):
     def last_heard(self) -> float: ...
     @property
     def current_at(self) -> float: ...
+    @property
+    def waiting(self) -> bool: ...
     def relist(self) -> asyncio.Future[str]: ...
     async def run(self) -> None: ...
 
@@ -57,18 +60,20 @@ class SharedStreams:
         self._streams: WeakValueDictionary[StreamKey, SharedStream] = WeakValueDictionary()
         self._caches: WeakValueDictionary[tuple[StreamKey, str, Keeping], SharedCache] = WeakValueDictionary()
 
-    def open(self, source: Source, make: StreamMaker, keeping: Keeping) -> tuple[SharedStream, SharedCache]:
+    def open(
+        self, source: Source, make: StreamMaker, keeping: Keeping, bodies: Bodies
+    ) -> tuple[SharedStream, SharedCache]:
         """The stream of that collection, and a cache of that source: the same one for all where it has no range."""
         key = (source.resource, make.namespace, tuple(source.query()), make.user_agent.member)
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
         if source.role != "watched":
-            return stream, SharedCache(source, keeping, stream.bodies, make.clock)
+            return stream, SharedCache(source, keeping, bodies, make.clock)
         place = key, source.digest, keeping
         cache = self._caches.get(place)
         if cache is None:
-            cache = self._caches[place] = SharedCache(source, keeping, stream.bodies, make.clock)
+            cache = self._caches[place] = SharedCache(source, keeping, bodies, make.clock)
         return stream, cache
 
 
@@ -95,13 +100,14 @@ class SharedInformer:
         clock: Clock,
         journal: Journal,
         keeping: Keeping = EVERYTHING,
+        bodies: Bodies | None = None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
         self.notes = InformerNotes(journal, source, clock)
         self._handler = handler
         self._on_progress = on_progress
-        self._stream, self._cache = streams.open(source, make, keeping)
+        self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
         self._asked: list[asyncio.Future[str]] = []
         self._replay: dict[ObjectName, Meta] | None = {}
@@ -127,6 +133,10 @@ class SharedInformer:
     @property
     def current_at(self) -> float:
         return self._cache.current_at
+
+    @property
+    def waiting(self) -> bool:
+        return self._stream.waiting(self._cache)
 
     def relist(self) -> asyncio.Future[str]:
         asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()

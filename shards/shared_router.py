@@ -24,15 +24,17 @@ class _Facet:
         self.source = source
         self.caches: list[SharedCache] = []
         self._slots: list[list[SharedCache]] = [[] for _ in range(256)]
+        self._unsplit = True
 
     def rebuilt(self, caches: list[SharedCache]) -> None:
         self.caches = caches
+        self._unsplit = self.source.role == "watched" or all(cache.source.range == WHOLE for cache in caches)
         for slot, held in enumerate(self._slots):
             edges = KeyRange(slot << _SLOT_BITS, ((slot + 1) << _SLOT_BITS) - 1)
             held[:] = [cache for cache in caches if cache.source.range.overlaps(edges)]
 
     def homes(self, meta: Meta) -> Iterable[SharedCache]:
-        if self.source.role == "watched":
+        if self._unsplit:
             return self.caches if self.source.admits(meta) else ()
         value = self.source.hash_of(meta)
         if value is None:

@@ -13,7 +13,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shards.bodies import Bodies
 from shards.client import Transport
 from shards.clock import Clock
 from shards.informer import Informer
@@ -73,7 +72,6 @@ class SharedStream:
 
     def __init__(self, source: Source, make: StreamMaker) -> None:
         self._make = make
-        self.bodies = Bodies()
         self._router = Router()
         owner = ListWatch(self._list_began, self._list_committed, self._list_handed_over)
         self._writer = RoutedWriter(self._router, owner)
@@ -108,8 +106,10 @@ class SharedStream:
         """The last one ends the stream."""
         self._router.remove(cache)
         cache.give_up()
-        if self._beside is not None and not set(self._beside.caches) & set(self.caches):
-            self._end_beside(self._beside)
+        if self._beside is not None:
+            self._beside.forget(cache)
+            if not self._beside.caches:
+                self._end_beside(self._beside)
         if not self.caches and self._task is not None:
             task, self._task = self._task, None
             self.informer = self._new_informer()
@@ -119,6 +119,11 @@ class SharedStream:
     def trouble(self, cache: SharedCache) -> str:
         beside = self._beside.informer.trouble if self._beside is not None and cache in self._beside.caches else ""
         return self.informer.trouble or beside
+
+    def waiting(self, cache: SharedCache) -> bool:
+        """Whether what brings the cache up to date sits out a pause."""
+        beside = self._beside if self._beside is not None and cache in self._beside.caches else None
+        return self.informer.waiting if beside is None else beside.informer.waiting
 
     def wake(self) -> None:
         """Starts a list for the caches that need one, unless one is under way or the stream is about to list.
@@ -212,6 +217,11 @@ class _Beside:
         self.informer = make.informer(source, writer, _nothing, covered=covered)
         self.task = asyncio.create_task(self._run(), name=f"list {source.resource} {covered.short}")
         self.task.add_done_callback(lambda _: ended(self))
+
+    def forget(self, cache: SharedCache) -> None:
+        """Nobody uses it any more."""
+        self.caches = [each for each in self.caches if each is not cache]
+        self._router.remove(cache)
 
     def _ended(self) -> None:
         self._router.clear()  # a list that comes as a watch goes on as one

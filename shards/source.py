@@ -16,7 +16,7 @@ import msgspec
 
 from shards.client import Transport
 from shards.keyrange import HASH_VERSION, WHOLE, KeyRange, PartitionKey, key_hash
-from shards.objects import SLOT_LABEL, Meta, Resource
+from shards.objects import SLOT_LABEL, Meta, OwnerReference, Resource
 from shards.settings import ScopeSettings
 
 Role = Literal["primary", "owned", "watched"]
@@ -95,8 +95,8 @@ class Source:
 
     def admits(self, meta: Meta) -> bool:
         """Whether the object belongs here: the local check, made in every mode."""
-        if self.role == "watched":
-            return self._in_scope(meta)
+        if self._unsplit:  # the hash is the dearest part of an object's way in
+            return self._in_scope(meta) and (self.role != "owned" or self._owner(meta) is not None)
         value = self.hash_of(meta)
         return value is not None and value in self.range
 
@@ -104,14 +104,25 @@ class Source:
         """The hash by which the object is routed; None for one that no range holds."""
         if not self._in_scope(meta):
             return None
-        if self.role == "primary":
+        if self.role != "owned":
             return key_hash(self.partition_key, meta.namespace, meta.name, meta.uid)
-        owner = meta.controller
-        if owner is None or (self.primary is not None and owner.api_version.rpartition("/")[0] != self.primary.group):
+        owner = self._owner(meta)
+        if owner is None:
             return None
         # With key `namespace`, owners in the children's namespace and their children share a hash by construction.
         namespace = meta.namespace if self.primary_namespaced else ""
         return key_hash(self.partition_key, namespace, owner.name, owner.uid)
+
+    def _owner(self, meta: Meta) -> OwnerReference | None:
+        """The controller that counts."""
+        owner = meta.controller
+        if owner is None or (self.primary is not None and owner.api_version.rpartition("/")[0] != self.primary.group):
+            return None
+        return owner
+
+    @cached_property
+    def _unsplit(self) -> bool:
+        return self.role == "watched" or self.range == WHOLE
 
     def _in_scope(self, meta: Meta) -> bool:
         namespaces = self.scope.namespaces

@@ -37,8 +37,7 @@ STREAM_QUIET_SECONDS = 30.0
 """Longest pause within them: a server that has sent all objects and does not say so is not waited for any longer."""
 
 AUDIT_SECONDS = (4 * 3600.0, 8 * 3600.0)
-"""After so long a time of watching, drawn each time, a list follows: a server's cache may have lost an event for good,
-and neither later events nor bookmarks show it."""
+"""After so long of watching, drawn each time, a list follows: no later event or bookmark shows that one was lost."""
 
 HEALTHY_SECONDS = 1.0
 """A watch that ends sooner counts as failed: a server that closes at once must not be asked in a loop."""
@@ -234,8 +233,8 @@ class WatchMachine:
         if not self._continue or isinstance(error, Unreachable):
             return
         status = error.status if isinstance(error, ApiError) else 0
-        # A token that expired, that cannot be read any more, or that a restored server has not reached. The offer to go
-        # on with an inconsistent rest is not taken: deletes would be derived from a mixed list.
+        # A token that expired, cannot be read any more, or is ahead of a restored server. The offer to go on with an
+        # inconsistent rest is not taken: deletes would be derived from a mixed list.
         if isinstance(error, Expired | MalformedStream) or status == 400 or _too_large(error):
             self._expired_lists += 1
             self._begin_list()

@@ -10,6 +10,7 @@ The environment must hold LAB (a scratch folder), KUBECONFIG, SERVER, TOKEN and 
 """
 
 import argparse
+import ctypes
 import json
 import os
 import pathlib
@@ -62,6 +63,15 @@ def memory(pid, field="VmRSS"):
     return total
 
 
+def shared_memory(pid):
+    """Bytes of a process alone, where pages that several processes share count for each in equal parts."""
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
 def apiserver():
     try:
         return int((LAB / "apiserver.pid").read_text())
@@ -76,6 +86,11 @@ def tool(*args, limit=3600):
     return json.loads(out.stdout.splitlines()[-1])
 
 
+def end_with_parent():
+    """In the child: SIGTERM when the harness dies, however it does."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 class Peer:
     """One running peer: its event lines, each with a snapshot of time, CPU and memory."""
 
@@ -88,7 +103,9 @@ class Peer:
         (LAB / "logs").mkdir(exist_ok=True)
         self.log = (LAB / "logs" / f"{name}-{workload}.log").open("ab")
         self.began, self.api0 = time.time_ns(), cpu(apiserver())
-        self.process = subprocess.Popen(command, env=mine, stdout=subprocess.PIPE, stderr=self.log)
+        self.process = subprocess.Popen(
+            command, env=mine, stdout=subprocess.PIPE, stderr=self.log, preexec_fn=end_with_parent
+        )
         self.pid = self.process.pid
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -140,8 +157,13 @@ def sync(name, spec, args):
         peer.ask(signal.SIGUSR1, "gc")
         time.sleep(0.5)
         synced, first = peer.events["synced"], peer.events["first_reconcile"]
+        # A fleet names its workers: what supervisor and agent cost is not theirs.
+        workers = done.get("workers") or list(family(peer.pid))
         return [
             {
+                "workers": len(workers),
+                "workers_cpu_s": done.get("workers_cpu_s", done["cpu"]),
+                "workers_pss_mib": sum(map(shared_memory, workers)) / MIB,
                 "sync_s": synced["after"],
                 "sync_cpu_s": synced["cpu"],
                 "first_s": first["after"],

@@ -15,7 +15,7 @@ from fleet.dev.takeover import ShardPulse
 from fleet.health import Unanswered, ask_metrics, ask_status
 from fleet.metrics import Family
 
-RECONCILES = "shardfleet_reconcile_total"
+RECONCILES = "controller_runtime_reconcile_total"
 
 _ASK_SECONDS = 0.5
 _MIB = 1 << 20

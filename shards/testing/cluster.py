@@ -24,6 +24,7 @@ from shards.objects import Object, Resource
 from shards.runtime import WorkerRuntime
 from shards.settings import ShardSettings
 from shards.shard import Shard
+from shards.slots import Slots
 from shards.tenure import Tenure
 from shards.testing.observed import Failures, ObservedController
 from shards.testing.running import RunningControllers, check_served, require_served
@@ -179,7 +180,7 @@ class EmbeddedCluster:
             rng=random.Random(self._rng.random()),
             settings=settings,
             metrics=ShardMetrics(),
-            slots=asyncio.Semaphore(settings.queue.max_concurrent_reconciles),
+            slots=Slots(settings.queue.max_concurrent_reconciles),
         )
 
     def close(self) -> None:

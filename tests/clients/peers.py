@@ -24,9 +24,18 @@ import yaml
 from tests.cluster.gobuild import BuildFailed, GoProgram, Say, cache_root, locked, run_compiler
 
 SOURCE = Path(__file__).resolve().parents[2] / "benchmarks" / "peers"
-PEERS = ("client-go", "cr-unstructured", "cr-typed", "kube-rs-dynamic", "kube-rs-typed", "kopf", "py-kubernetes")
+PEERS = (
+    "client-go",
+    "cr-unstructured",
+    "cr-typed",
+    "kube-rs-dynamic",
+    "kube-rs-typed",
+    "kopf",
+    "py-kubernetes",
+    "shardfleet",
+)
 """Tables of peers.toml."""
-GO_PROGRAMS = ("benchtool", "peer-client-go", "peer-controller-runtime")
+GO_PROGRAMS = ("benchtool", "peer-client-go", "peer-controller-runtime", "peer-floor")
 WORK_SECONDS = 120.0
 QUIET_SECONDS = 1.0
 
@@ -44,17 +53,22 @@ class Toolbox:
 
 def build(say: Say) -> Toolbox:
     """Builds what is not cached, one after the other: minutes from nothing. Raises BuildFailed."""
-    programs = [_go_program(name).ensure(say) for name in GO_PROGRAMS]
     python = str(_python(say))
     return Toolbox(
         {
             "HERE": str(SOURCE),
-            "BIN": str(programs[0].parent),
-            "RUST": str(_rust(say).parent),
+            **compiled(say),
             "KOPF_PYTHON": python,
             "KUBERNETES_PYTHON": python,
+            "FLEET_PYTHON": sys.executable,
         }
     )
+
+
+def compiled(say: Say) -> dict[str, str]:
+    """Where the peers in Go and in Rust are, as variables of their commands; built as `build` does."""
+    programs = [_go_program(name).ensure(say) for name in GO_PROGRAMS]
+    return {"BIN": str(programs[0].parent), "RUST": str(_rust(say).parent)}
 
 
 def _go_program(name: str) -> GoProgram:
@@ -119,7 +133,7 @@ class Bench:
     def tool(self, *arguments: str) -> dict[str, Any]:
         """The last line that a benchtool command says. Raises RuntimeError with what it complains about."""
         command = [self.toolbox.benchtool, *arguments]
-        done = subprocess.run(command, env=self._environment(), capture_output=True, text=True)
+        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"benchtool {' '.join(arguments)}: {done.stderr}")
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
@@ -127,7 +141,7 @@ class Bench:
 
     def objects(self, path: str) -> list[dict[str, Any]]:
         """What a list answers, each with its managed fields."""
-        environment = self._environment()
+        environment = self.environment()
         request = urllib.request.Request(environment["SERVER"] + path)
         if "TOKEN" in environment:
             request.add_header("Authorization", f"Bearer {environment['TOKEN']}")
@@ -150,7 +164,7 @@ class Bench:
     def running(self, peer: str, widgets: int, log: Path) -> Iterator[None]:
         """The peer at work. Its standard error goes to the log."""
         table = tomllib.loads((SOURCE / "peers.toml").read_text())[peer]
-        variables = {**self._environment(), "WORKLOAD": "work", "N": str(widgets), **table.get("also", {})}
+        variables = {**self.environment(), "WORKLOAD": "work", "N": str(widgets), **table.get("also", {})}
         command = [_expanded(part, self.toolbox.variables) for part in table["command"]]
         with log.open("ab") as errors, log.with_suffix(".out").open("ab") as out:
             process = subprocess.Popen(command, env=variables, stdout=out, stderr=errors)
@@ -164,7 +178,8 @@ class Bench:
                     process.kill()
                     process.wait()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """This process's variables, and where the server is, as the peers ask for it."""
         config = yaml.safe_load(self.kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0].get("user") or {}
         found = {

@@ -226,3 +226,32 @@ def test_what_is_not_settled_is_named_with_the_reason(home: Path) -> None:
     [where] = [i for i, line in enumerate(lines) if line == "not settled: demo/site-3"]
     assert "websites demo/site-3 failed" in lines[where + 1]
     assert lines[where + 1].endswith("ValueError('no page')")
+
+
+def test_a_key_that_keeps_failing_is_shown_with_its_owner_and_its_place(home: Path) -> None:
+    for name in ("websites.py", "websites_demo.py", "websites-crd.yaml"):
+        shutil.copy(f"{ROOT}/docs/examples/{name}", home)
+    source = home / "websites.py"
+    failing = '    if request.name == "site-3":\n        raise ValueError("the password is s3cr3t")\n'
+    source.write_text(
+        source.read_text().replace("    site = ctx.store.get()\n", f"    site = ctx.store.get()\n{failing}")
+    )
+    command = [FLEET, "dev", f"{source}:websites", "--for", "60"]
+    dev = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
+    try:
+        told = wait_for(_failing_keys, what="a key that keeps failing is reported", within_seconds=40)
+        [row] = told["failing"]
+        assert (row["key"], row["controller"], row["terminal"]) == ("demo/site-3", "websites", False)
+        assert row["error"].startswith("ValueError at websites.py:")
+        plain = subprocess.run([FLEET, "status"], capture_output=True, text=True, timeout=30, check=True).stdout
+        assert "1 key keeps failing: --failing" in plain.splitlines()[0]
+        assert "s3cr3t" not in plain + str(told)
+    finally:
+        dev.send_signal(signal.SIGINT)
+        dev.wait(timeout=30)
+
+
+def _failing_keys() -> dict[str, Any] | None:
+    done = subprocess.run([FLEET, "status", "--failing", "-o", "json"], capture_output=True, timeout=30, check=False)
+    said: dict[str, Any] = msgspec.json.decode(done.stdout) if done.returncode == 0 else {}
+    return said if said.get("failing") else None

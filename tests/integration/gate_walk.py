@@ -32,6 +32,7 @@ from shards.objects import SLOT_LABEL
 from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
+from shards.slots import Slots
 from shards.tenure import Tenure
 from shards.useragent import UserAgent
 from shards.watermark import Watermark
@@ -98,7 +99,7 @@ class GateWalk:
             rng=random.Random(f"{seed} {name}"),
             settings=self.settings,
             metrics=ShardMetrics(CollectorRegistry()),
-            slots=asyncio.Semaphore(3),
+            slots=Slots(3),
             journal=self.journals[name],
         )
 

@@ -109,6 +109,17 @@ async def cut_off_from_its_lease(fleet: SmallFleet, author: Author) -> None:
     await asyncio.sleep(10.0)
 
 
+async def told_to_wait(fleet: SmallFleet, author: Author) -> None:
+    """The server asks for a pause, and the object changes before it is over."""
+    refuses = Refuse(match=Match(member="a", verbs=("patch",)), times=1, status=503, retry_after_seconds=8)
+    fleet.server.faults.inject(refuses)
+    await add(fleet)
+    for replicas in range(2, 6):
+        await asyncio.sleep(1.0)
+        await touch(fleet, replicas=replicas)
+    await asyncio.sleep(10.0)
+
+
 async def crash(fleet: SmallFleet, author: Author) -> None:
     fleet.join("b")
     fleet.join("c")

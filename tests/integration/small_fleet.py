@@ -11,7 +11,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from prometheus_client import CollectorRegistry
@@ -38,6 +38,7 @@ from shards.objects import Object, Resource
 from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
+from shards.slots import Slots
 from shards.testing.virtual_time import loop_seconds
 from shards.useragent import UserAgent
 
@@ -84,6 +85,8 @@ class SmallFleet:
         )
     )
     members: dict[str, Worker] = field(default_factory=dict)
+    runtimes: dict[str, WorkerRuntime] = field(default_factory=dict)
+    """By member name, of the last incarnation."""
     deaths: list[int] = field(default_factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _stops: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -93,6 +96,8 @@ class SmallFleet:
     breaks: frozenset[str] = frozenset()
     """Invariants that the test breaks on purpose."""
     coordinator: Coordinator | None = None
+    server_side_sharding: ClassVar[bool] = True
+    """Whether the server filters by shard; else all shards of a member share one watch."""
 
     @property
     def client(self) -> Client:
@@ -131,8 +136,8 @@ class SmallFleet:
             rng=random.Random(name),
             settings=self.settings,
             metrics=ShardMetrics(CollectorRegistry()),
-            slots=asyncio.Semaphore(8),
-            server_side_sharding=True,
+            slots=Slots(8),
+            server_side_sharding=self.server_side_sharding,
             product=PRODUCT,
             journal=journal,
         )
@@ -162,7 +167,9 @@ class SmallFleet:
             clock=loop_seconds,
             rng=random.Random(name),
             die=self.deaths.append,
+            share=runtime.limiter.share,
         )
+        self.runtimes[name] = runtime
         self.members[name] = worker
         stop = self._stops[name] = asyncio.Event()
         self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal), name=name)

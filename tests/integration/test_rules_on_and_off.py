@@ -39,6 +39,7 @@ from tests.integration.rule_histories import (
     one_site,
     pages,
     post_a_page,
+    told_to_wait,
 )
 from tests.integration.small_fleet import SmallFleet, running
 
@@ -137,6 +138,11 @@ def _(patch: Patch) -> None:
         return delay
 
     patch.setattr(WorkQueue, "add_rate_limited", at_once)
+
+
+@rule("the pause that a server asks for", "I21", history=told_to_wait)
+def _(patch: Patch) -> None:
+    patch.setattr(WorkQueue, "pause", lambda self, key, seconds, now: None)
 
 
 @rule("the end of running reconciles before a release", "I23", does=note_it_later, history=a_leave)

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fleet.metrics import FleetMetrics, PodMetrics, snapshot
-from shards.metrics import ShardMetrics
+from shards.metrics import RequestMetrics, ShardMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -19,7 +19,7 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FILE = re.compile(r"(?<![\w./])(?:shards|fleet|chaos|tests|docs|deploy)/[\w./{},-]*[\w}]")
-_METRIC_ROW = re.compile(r"^\| `(shardfleet_\w+)` \| (\w+) \|", re.MULTILINE)
+_METRIC_ROW = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| ?([^|]*) \| (\S+) \|", re.MULTILINE)
 
 
 def prose_of(document: Path) -> str:
@@ -85,17 +85,51 @@ def test_the_files_that_a_page_names_exist(name: str) -> None:
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
-def test_the_metrics_page_names_every_metric_with_its_type_and_no_other() -> None:
-    shards, fleet = CollectorRegistry(), CollectorRegistry()
-    ShardMetrics(shards)
-    FleetMetrics(fleet)
+SOURCES = {
+    "shardfleet_": "shardfleet",
+    "controller_runtime_": "controller-runtime",
+    "workqueue_": "client-go",
+    "reflector_": "client-go",
+    "rest_client_": "client-go",
+}
+"""Whose name it is, by its beginning."""
+
+
+def labels_of(metric: object) -> tuple[str, ...]:
+    return tuple(getattr(metric, "_labelnames", ()) or getattr(metric, "_labels", ()))
+
+
+def documented() -> dict[str, tuple[str, frozenset[str], str]]:
+    """Type, labels and source by name. A gauge has the label `worker` from the pod's page."""
+    found = {}
+    for holder in (ShardMetrics(), RequestMetrics(), FleetMetrics(CollectorRegistry())):
+        for metric in vars(holder).values():
+            if not hasattr(metric, "collect") or isinstance(metric, CollectorRegistry):
+                continue
+            [family] = metric.describe()
+            labels = {*labels_of(metric), *(["worker"] if family.type == "gauge" else [])}
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            found[name] = (family.type, frozenset(labels), source_of(name))
     pod = PodMetrics()
-    pod.update("worker-0", 1, snapshot(fleet))
-    metrics = [*shards.collect(), *fleet.collect(), *pod.collect()]
+    pod.update("worker-0", 1, snapshot(CollectorRegistry()))
+    for family in pod.collect():
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        found[name] = (family.type, frozenset({"worker"}), source_of(name))
+    return found
 
-    named = set(_METRIC_ROW.findall((ROOT / "docs/metrics.md").read_text()))
 
-    assert named == {(f"{each.name}_total" if each.type == "counter" else each.name, each.type) for each in metrics}
+def source_of(name: str) -> str:
+    [source] = [source for beginning, source in SOURCES.items() if name.startswith(beginning)]
+    return source
+
+
+def test_the_metrics_page_has_every_metric_with_its_type_labels_and_source_and_no_other() -> None:
+    rows = _METRIC_ROW.findall((ROOT / "docs/metrics.md").read_text())
+
+    named = {name: (kind, frozenset(re.findall(r"`(\w+)`", labels)), source) for name, kind, labels, source in rows}
+
+    assert len(named) == len(rows)
+    assert named == documented()
 
 
 def test_the_readme_shows_the_example_as_it_is() -> None:
@@ -103,3 +137,11 @@ def test_the_readme_shows_the_example_as_it_is() -> None:
     code = example[example.index("from shards import") :]
 
     assert f"```python\n{code}```" in (ROOT / "README.md").read_text()
+
+
+def test_the_tests_that_documents_name_exist() -> None:
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    defined = {name for path in tests for name in re.findall(r"def (test_\w+)\(", path.read_text())}
+    named = {name for document in DOCUMENTS for name in re.findall(r"`(test_\w+)`", prose_of(document))}
+    assert "test_success_resets_it" in named
+    assert named - defined - {path.stem for path in tests} == set()

@@ -22,6 +22,7 @@ from fleet.planner import PlanSettings
 from fleet.record_cache import Record
 from fleet.worker import Worker, WorkerSettings
 from shards.errors import Undrained
+from shards.failing_keys import FailingKey
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
 from shards.tenure import Tenure
 from shards.watermark import Watermark
@@ -104,11 +105,17 @@ class FakeShard:
     def pulse(self) -> dict[str, float]:
         return {"view_age": self.view_age, "longest_wait": 0.25}
 
+    def measure(self) -> None: ...
+
+    def failing(self, most: int) -> list[FailingKey]:
+        return []
+
     def load(self) -> dict[str, float]:
         return {
             "objects": 3.0,
             "queue_depth": 2.0,
             "parked": 1.0,
+            "failing": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
         }

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fleet.coordination import (
     CoordinatorRecord,
+    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
@@ -39,7 +40,8 @@ def ranges(draw: st.DrawFn) -> KeyRange:
 
 holders = st.builds(Holder, member_names, counts)
 incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
-loads = st.builds(ShardLoad, counts, counts, counts, figures, figures)
+loads = st.builds(ShardLoad, counts, counts, counts, counts, figures, figures)
+failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 members = st.builds(
     MemberRecord,
     name=member_names,
@@ -54,6 +56,7 @@ members = st.builds(
     scope=texts,
     renewals=counts,
     loads=st.dictionaries(texts, loads, max_size=3),
+    failing=st.lists(failing, max_size=2).map(tuple),
     version=versions,
     uid=st.text(min_size=1, max_size=12),
 )

@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from fleet import __version__, cli, rundir
 from fleet.status_reader import FleetNotFound
+from fleet.status_rows import FailingRow
+from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.errors import ConfigError, ShardError
 
 ROOT = Path(__file__).parents[3]
@@ -222,3 +225,30 @@ def test_whatever_escapes_has_a_code_and_at_most_one_sentence(
     monkeypatch.setattr(cli.cli, "main", fail)
     outcome = fleet("version")
     assert (outcome.code, outcome.err) == (code, sentence)
+
+
+FAILS = FailingRow(
+    "sites", "default/a", "0" * 16 + "-" + "f" * 16, "web-0-0", "2026-11-30T10:00:00Z", 7, "E at a.py:1", False
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("--failing",), "sites       default/a  0000-ffff  web-0-0  2026-11-30T10:00:00Z"),
+        (("--failing", "-o", "json"), '"failingKeys": 3'),
+        ((), "3 keys keep failing: --failing"),
+        (("-o", "json"), '"failingKeys": 3'),
+    ],
+)
+def test_status_shows_which_keys_keep_failing(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], shown: str
+) -> None:
+    async def some_fail(*_: object) -> FleetStatus:
+        sight = Sight("web", "default", None, {}, {}, None)
+        return msgspec.structs.replace(fleet_status(sight), failing_keys=3, failing=(FAILS,))
+
+    monkeypatch.setattr(cli, "_read_status", some_fail)
+    outcome = fleet("status", "--kubeconfig", "x", *arguments)
+    assert outcome.code == 0
+    assert shown in outcome.out

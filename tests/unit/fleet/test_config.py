@@ -56,6 +56,10 @@ def test_the_docs_name_every_field_with_its_default(path: str, default: object) 
     shown = line.split("|")[2].strip()
     if path == "coordination.renewSeconds":
         assert shown == "leaseSeconds / 4"
+    elif path == "client.burst":
+        assert shown == "requestsPerSecond x 2"
+    elif default is None:
+        assert shown == "no limit"
     elif default is msgspec.NODEFAULT:
         assert shown == "required"
     elif default == () and path.startswith(("scope", "canary")):
@@ -83,6 +87,7 @@ def test_shard_settings_carry_what_the_file_says() -> None:
             "queue": {"maxConcurrentReconciles": 3, "maxDelaySeconds": 9, "reconcileTimeoutSeconds": 4},
             "gate": {"liveReadAfterSeconds": 1.5, "liveReadsPerSecond": 2},
             "scope": {"namespaces": ["a"], "labelSelector": "x=y"},
+            "client": {"requestsPerSecond": 20, "burst": 30, "fleetRequestsPerSecond": 100},
             "featureGates": {"VersionGate": False, "ServerSideSharding": "off"},
         }
     ).shard_settings()
@@ -93,6 +98,8 @@ def test_shard_settings_carry_what_the_file_says() -> None:
     assert settings.gate.live_reads_per_second == 2
     assert (settings.scope.namespaces, settings.scope.label_selector) == (("a",), "x=y")
     assert settings.server_side_sharding == "off"
+    assert (settings.client.requests_per_second, settings.client.burst) == (20, 30)
+    assert settings.client.fleet_requests_per_second == 100
 
 
 def test_renewals_come_four_times_a_lease_unless_the_file_says_otherwise() -> None:

@@ -54,6 +54,14 @@ REFUSED = {
         "coordination.backend: 'etcd' is not allowed; write one of kubernetes",
     ),
     "too few shards": ("shards: {count: 0}", "shards.count: 0 is out of bounds; write at least 1, at most 4096"),
+    "a rate of nothing": (
+        "client: {requestsPerSecond: 0}",
+        "client.requestsPerSecond: 0 is out of bounds; write a number above 0",
+    ),
+    "a burst without a rate": (
+        "client: {burst: 5, fleetRequestsPerSecond: 9}",
+        "client.burst: means nothing without a rate; write client.requestsPerSecond too",
+    ),
     "a delay of nothing": (
         "queue: {baseDelaySeconds: 0}",
         "queue.baseDelaySeconds: 0 is out of bounds; write a number above 0",

@@ -259,6 +259,11 @@ def test_loads_that_cannot_be_read_are_none(broken: str) -> None:
     assert read_member(annotated(member_lease(member()), loads=broken)).loads == {}
 
 
+@pytest.mark.parametrize("broken", ["{", "{}", '[{"controller": "a"}]', '[{"since": "long ago"}]'])
+def test_failing_keys_that_cannot_be_read_are_none(broken: str) -> None:
+    assert read_member(annotated(member_lease(member()), failing=broken)).failing == ()
+
+
 @pytest.mark.parametrize(
     ("duration", "note", "seconds"),
     [

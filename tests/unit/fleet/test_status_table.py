@@ -6,8 +6,17 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from fleet.coordination import Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
-from fleet.status_table import render, write
+from fleet.coordination import (
+    FailingRecord,
+    Holder,
+    Incarnation,
+    MemberRecord,
+    ShardLoad,
+    ShardMap,
+    ShardRecord,
+    ShardStatus,
+)
+from fleet.status_table import failing_keys, render, write
 from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 
@@ -84,3 +93,48 @@ def test_without_a_map_it_says_what_is_missing() -> None:
 def test_revisions_have_a_column_only_where_there_are_any(revision: str, shown: bool) -> None:
     members = {"web-0": replace(MEMBER, revision=revision)}
     assert ("revision" in text(fleet_status(replace(SIGHT, members=members)))) is shown
+
+
+FAILS = FailingRecord("sites", "default/a", str(RANGES[0]), 1_800_000_000, 12, "ValueError at websites.py:7")
+FAILING = replace(MEMBER, loads={str(RANGES[0]): ShardLoad(objects=5, failing=3)}, failing=(FAILS,))
+
+
+def test_a_fleet_whose_keys_fail_does_not_look_healthy() -> None:
+    shown = text(fleet_status(replace(SIGHT, members={"web-0": FAILING})))
+    assert "3 keys keep failing" in shown
+    assert "--failing" in shown
+    [member] = [line for line in shown.splitlines() if line.startswith("web-0")]
+    assert member.split()[-1] == "3"
+    [shard] = [line for line in shown.splitlines() if line.startswith("0000-3fff")]
+    assert shard.split()[-1] == "3"
+
+
+def test_one_without_failing_keys_has_no_column_for_them() -> None:
+    assert "failing" not in text(fleet_status(SIGHT))
+
+
+def test_a_short_table_keeps_shards_whose_keys_fail() -> None:
+    failing = replace(FAILING, loads={str(RANGES[2]): ShardLoad(failing=1)})
+    assert "8000-bfff" in text(fleet_status(replace(SIGHT, members={"web-0": failing})), longest=1)
+
+
+def test_failing_keys_are_listed_with_controller_shard_time_and_error() -> None:
+    terminal = replace(FAILS, key="default/b", error="TerminalError: no size", terminal=True, since=1_800_000_060)
+    stream = io.StringIO()
+    write(
+        fleet_status(replace(SIGHT, members={"web-0": replace(FAILING, failing=(FAILS, terminal))})),
+        stream,
+        failing=True,
+    )
+    lines = stream.getvalue().splitlines()
+    assert lines[1].split()[:6] == ["sites", "default/a", "0000-3fff", "web-0", "2027-01-15T08:00:00Z", "12"]
+    assert lines[1].endswith("ValueError at websites.py:7")
+    assert lines[2].endswith("TerminalError: no size (not tried again until the object changes)")
+    assert lines[3] == "and 1 more"
+
+
+def test_without_failing_keys_it_says_so() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(failing_keys(fleet_status(SIGHT)))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == "no key of web keeps failing\n"

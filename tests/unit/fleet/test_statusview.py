@@ -7,6 +7,7 @@ import pytest
 
 from fleet.coordination import (
     CoordinatorRecord,
+    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
@@ -141,3 +142,40 @@ def test_it_is_json_with_camel_case_names() -> None:
     assert document["mapVersion"] == 5
     assert document["shards"][0]["ownerEpoch"] == 3
     assert msgspec.convert(document, FleetStatus) == fleet_status(SIGHT)
+
+
+FAILS = FailingRecord("sites", "default/a", str(WHOLE), 1_800_000_000, 12, "ValueError at websites.py:7")
+
+
+def test_keys_that_keep_failing_are_told_by_their_owner() -> None:
+    load = ShardLoad(objects=10, failing=30)
+    status = fleet_status(with_member(replace(A, loads={str(WHOLE): load}, failing=(FAILS,))))
+    assert (status.failing_keys, status.members[0].failing, status.shards[0].failing) == (30, 30, 30)
+    [row] = status.failing
+    assert (row.controller, row.key, row.shard, row.member) == ("sites", "default/a", str(WHOLE), A.name)
+    assert (row.since, row.count, row.error) == ("2027-01-15T08:00:00Z", 12, "ValueError at websites.py:7")
+
+
+def test_the_longest_failing_comes_first() -> None:
+    later = replace(FAILS, key="default/b", since=FAILS.since + 60)
+    status = fleet_status(with_member(replace(A, failing=(later, FAILS))))
+    assert [row.key for row in status.failing] == ["default/a", "default/b"]
+
+
+def test_what_another_member_says_about_a_range_does_not_count() -> None:
+    loads = {str(WHOLE): ShardLoad(failing=3)}
+    status = fleet_status(with_member(replace(B, loads=loads, failing=(FAILS,))))
+    assert (status.failing_keys, status.failing) == (0, ())
+
+
+@pytest.mark.parametrize("since", [10**17, -(10**17)])
+def test_a_moment_that_is_none_is_left_out(since: int) -> None:
+    [row] = fleet_status(with_member(replace(A, failing=(replace(FAILS, since=since),)))).failing
+    assert row.since == ""
+
+
+def test_failing_keys_are_part_of_the_json() -> None:
+    encoded = msgspec.json.decode(msgspec.json.encode(fleet_status(with_member(replace(A, failing=(FAILS,))))))
+    assert encoded["failingKeys"] == 0
+    assert encoded["failing"][0]["since"] == "2027-01-15T08:00:00Z"
+    assert encoded["failing"][0]["terminal"] is False

@@ -184,7 +184,8 @@ class Rig:
         return {meta.name: meta.resource_version for meta in self.informer.store.metas()}
 
     def counted(self, name: str, **labels: str) -> float:
-        return self.registry.get_sample_value(name, {"resource": "v1/configmaps", **labels}) or 0.0
+        which = "name" if name.startswith("reflector") else "resource"
+        return self.registry.get_sample_value(name, {which: "v1/configmaps", **labels}) or 0.0
 
     async def run(self, script: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task = asyncio.create_task(self.informer.run())
@@ -411,7 +412,9 @@ class TestBrokenWatches:
             await rig.until(lambda: rig.server.kinds().count("watch") == 2)
             assert rig.server.kinds() == ["list", "watch", "watch"]
             assert rig.server.resumed_from() == ["100", "120"]
-            assert rig.counted("shardfleet_watch_restarts_total") == 1
+            assert rig.counted("reflector_watches_total") == 2
+            assert rig.counted("reflector_watch_duration_seconds_count") == 1
+            assert rig.counted("reflector_items_per_watch_sum") == 2
 
         await rig.run(script)
 

@@ -241,6 +241,11 @@ class TestIndexes:
         with pytest.raises(ConfigError, match="no such index; declared are: 'namespace'"):
             filled(Intake(indexes=(Index.namespace(),))).find("mine", "v")
 
+    def test_two_declarations_of_one_built_in_index_are_equal(self) -> None:
+        assert Index.label("app") == Index.label("app")
+        assert Index.label("app") != Index.label("tier")
+        assert Index.namespace() == Index.namespace()
+
     def test_two_of_one_name_are_refused(self) -> None:
         with pytest.raises(ConfigError, match="name of its own"):
             Intake(indexes=(Index.namespace(), Index.namespace()))

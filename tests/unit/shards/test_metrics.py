@@ -2,38 +2,84 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
-from shards.metrics import ShardMetrics
+from shards.metrics import LoopHistogram, RequestMetrics, ShardMetrics
+
+UPSTREAM = {
+    "controller_runtime_reconcile_total": {"controller", "result"},
+    "controller_runtime_reconcile_errors_total": {"controller"},
+    "controller_runtime_terminal_reconcile_errors_total": {"controller"},
+    "controller_runtime_reconcile_timeouts_total": {"controller"},
+    "controller_runtime_reconcile_time_seconds": {"controller"},
+    "controller_runtime_max_concurrent_reconciles": {"controller"},
+    "controller_runtime_active_workers": {"controller"},
+    "workqueue_depth": {"name", "controller"},
+    "workqueue_adds_total": {"name", "controller"},
+    "workqueue_queue_duration_seconds": {"name", "controller"},
+    "workqueue_work_duration_seconds": {"name", "controller"},
+    "workqueue_unfinished_work_seconds": {"name", "controller"},
+    "workqueue_longest_running_processor_seconds": {"name", "controller"},
+    "workqueue_retries_total": {"name", "controller"},
+    "reflector_lists_total": {"name"},
+    "reflector_list_duration_seconds": {"name"},
+    "reflector_items_per_list": {"name"},
+    "reflector_watches_total": {"name"},
+    "reflector_short_watches_total": {"name"},
+    "reflector_watch_duration_seconds": {"name"},
+    "reflector_items_per_watch": {"name"},
+    "rest_client_requests_total": {"code", "method", "host"},
+    "rest_client_request_duration_seconds": {"verb", "host"},
+    "rest_client_request_size_bytes": {"verb", "host"},
+    "rest_client_response_size_bytes": {"verb", "host"},
+    "rest_client_rate_limiter_duration_seconds": {"verb", "host"},
+}
+"""Names of controller-runtime v0.25 and client-go v0.37, with the labels that their dashboards select by."""
+
+ADDED = {"shard", "code"}
+"""Labels that are ours, on metrics that are theirs: a sum over them is what theirs says."""
 
 
-def test_names_are_those_that_dashboards_and_alerts_use() -> None:
-    registry = CollectorRegistry()
-    ShardMetrics(registry)
-    names = {family.name for family in registry.collect()}
-    assert {
-        "shardfleet_reconcile",
-        "shardfleet_reconcile_seconds",
-        "shardfleet_workqueue_depth",
-        "shardfleet_workqueue_retries",
-        "shardfleet_gate_parked",
-        "shardfleet_gate_parks",
-        "shardfleet_gate_live_reads",
-        "shardfleet_writes",
-        "shardfleet_breaker_open",
-        "shardfleet_handover_gate_seconds",
-        "shardfleet_foreign_events",
-        "shardfleet_watch_restarts",
-    } <= names
-    assert all(name.startswith("shardfleet_") for name in names)
+def labels_of(metrics: ShardMetrics | RequestMetrics) -> dict[str, set[str]]:
+    """Labels by the name that the page shows."""
+    found = {}
+    for metric in vars(metrics).values():
+        if isinstance(metric, LoopHistogram):
+            found[metric._name] = set(metric._labels)
+        elif hasattr(metric, "_labelnames"):
+            name = f"{metric._name}_total" if metric._type == "counter" else metric._name
+            found[name] = set(metric._labelnames)
+    return found
+
+
+def test_what_others_measure_too_has_their_names_and_labels() -> None:
+    ours = labels_of(ShardMetrics()) | labels_of(RequestMetrics())
+    assert UPSTREAM.keys() <= ours.keys()
+    for name, labels in UPSTREAM.items():
+        assert labels <= ours[name], name
+        assert ours[name] - labels <= ADDED, name
+
+
+def test_the_rest_has_the_fleet_s_prefix() -> None:
+    ours = labels_of(ShardMetrics()).keys() | labels_of(RequestMetrics()).keys()
+    assert {name for name in ours - UPSTREAM.keys() if not name.startswith("shardfleet_")} == set()
+
+
+@pytest.mark.parametrize("made", [ShardMetrics, RequestMetrics])
+def test_no_label_can_hold_a_key_a_pid_or_an_epoch(made: type[ShardMetrics]) -> None:
+    known = {"controller", "result", "name", "shard", "reason", "resource", "type", "purpose", "how"}
+    assert set().union(*labels_of(made()).values()) <= known | {"code", "method", "verb", "host"}
 
 
 def test_the_gauges_of_a_shard_go_with_it() -> None:
     registry = CollectorRegistry()
     metrics = ShardMetrics(registry)
     for shard in ("s1", "s2"):
-        metrics.queue_depth.labels("sites", shard).set(3)
+        metrics.queue_depth.labels("sites", "sites", shard).set(3)
         metrics.parked.labels("sites", shard).set(1)
+        metrics.failing.labels("sites", shard).set(1)
     metrics.forget_shard("sites", "s1")
     metrics.forget_shard("sites", "never seen")
     shards = {
@@ -42,7 +88,25 @@ def test_the_gauges_of_a_shard_go_with_it() -> None:
     assert shards == {"s2"}
 
 
-def test_every_metric_explains_itself() -> None:
+@pytest.mark.parametrize("made", [ShardMetrics, RequestMetrics])
+def test_every_metric_explains_itself(made: type[ShardMetrics]) -> None:
     registry = CollectorRegistry()
-    ShardMetrics(registry)
+    made(registry)
     assert all(family.documentation.endswith(".") for family in registry.collect())
+
+
+def test_a_loop_histogram_counts_as_the_library_s_own_does() -> None:
+    registry = CollectorRegistry()
+    histogram = LoopHistogram("h_seconds", "Time.", ("who",), (0.1, 1.0), registry)
+    for value in (0.05, 0.1, 0.5, 7.0):
+        histogram.labels("me").observe(value)
+
+    page = generate_latest(registry).decode()
+
+    [family] = text_string_to_metric_families(page)
+    found = {(sample.name, sample.labels.get("le", "")): sample.value for sample in family.samples}
+    assert found[("h_seconds_bucket", "0.1")] == 2
+    assert found[("h_seconds_bucket", "1.0")] == 3
+    assert found[("h_seconds_bucket", "+Inf")] == found[("h_seconds_count", "")] == 4
+    assert found[("h_seconds_sum", "")] == pytest.approx(7.65)
+    assert family.type == "histogram"

@@ -25,6 +25,7 @@ from shards.errors import (
 from shards.informer import Informer
 from shards.reconcile import PATIENT_CONFLICTS, PATIENT_OWNERS
 from shards.settings import GateSettings, QueueSettings, ShardSettings
+from shards.slots import Slots
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, Sent, World
 
 pytestmark = pytest.mark.looptime
@@ -39,7 +40,7 @@ def controller(body: Body) -> Controller:
 
 
 def result_count(world: World, result: str) -> float:
-    return world.metric("shardfleet_reconcile_total", controller="sites", result=result)
+    return world.metric("controller_runtime_reconcile_total", controller="sites", result=result)
 
 
 class TestRetries:
@@ -103,7 +104,7 @@ class TestRetries:
         assert 0.2 <= gaps[0] <= 0.25
         assert gaps == sorted(gaps)
         assert result_count(world, "not_ready") == len(times)
-        assert world.metric("shardfleet_workqueue_retries_total", controller="sites") == 0
+        assert world.metric("workqueue_retries_total", name="sites", controller="sites") == 0
 
     async def test_a_server_that_is_overloaded_is_left_alone_as_long_as_it_asks(self, world: World) -> None:
         times = []
@@ -335,7 +336,7 @@ class TestOwnWritesGate:
         assert 20 < len(world.transport.reads("gate")) < 360
 
     async def test_a_parked_key_takes_no_worker_slot(self, world: World) -> None:
-        world.runtime.slots = asyncio.Semaphore(1)
+        world.runtime.slots = Slots(1)
         runs = []
 
         async def body(ctx: Context, request: Request) -> Result | None:

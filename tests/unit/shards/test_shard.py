@@ -422,7 +422,7 @@ class TestDrain:
         await shard.drain(1.0)
         assert 1.0 <= world.clock() - before < 1.2
         assert ended == []
-        assert world.metric("shardfleet_reconcile_total", controller="slow", result="cancelled") == 1
+        assert world.metric("controller_runtime_reconcile_total", controller="slow", result="cancelled") == 1
 
     async def test_the_grace_never_outlives_the_lease(self, world: World) -> None:
         world.website("a")
@@ -528,7 +528,7 @@ class TestDeadline:
         await shard.activate(world.tenure(seconds=1.0), None, previous_epoch=0)
         await settled(30)
         assert ended == []
-        assert world.metric("shardfleet_reconcile_total", controller="slow", result="cancelled") == 1
+        assert world.metric("controller_runtime_reconcile_total", controller="slow", result="cancelled") == 1
         assert shard.current_keys() == []
 
     async def test_keys_go_on_when_a_late_renewal_is_acknowledged_after_all(self, world: World) -> None:

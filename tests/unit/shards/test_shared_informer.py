@@ -231,6 +231,24 @@ class TestOneStream:
         assert found == [(None, "key", True)]
 
 
+async def test_who_goes_while_a_list_is_handed_over_leaves_nobody_waiting(world: World) -> None:
+    for number in range(2000):
+        world.server.seed(SECRETS, {"metadata": {"name": f"key-{number}", "namespace": "default"}})
+    first = world.shard(quiet(watched=True), QUARTERS[0])
+    informer = first.views[str(SECRETS)].informer
+    assert isinstance(informer, SharedInformer)
+    running = asyncio.create_task(informer.run())
+    while informer._cache.settled.is_set():
+        await asyncio.sleep(0)
+    second = world.shard(quiet(watched=True), QUARTERS[1])
+    assert second.views[str(SECRETS)].store is informer.store
+    running.cancel()
+    await asyncio.wait((running,))
+    async with asyncio.timeout(60):
+        await second.prewarm()
+    assert len(second.views[str(SECRETS)].store) == 2000
+
+
 def cache_of() -> SharedCache:
     return SharedCache(Source(CONFIGMAPS, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "primary"))
 

@@ -27,6 +27,7 @@ from shards.metrics import ShardMetrics
 from shards.objects import Key, Object, Resource
 from shards.settings import ShardSettings
 from shards.shard import Shard, WorkerRuntime
+from shards.slots import Slots
 from shards.tenure import Tenure
 from shards.useragent import UserAgent
 
@@ -153,7 +154,7 @@ class World:
             rng=random.Random(7),
             settings=self.settings,
             metrics=metrics,
-            slots=asyncio.Semaphore(self.settings.queue.max_concurrent_reconciles),
+            slots=Slots(self.settings.queue.max_concurrent_reconciles),
         )
 
     def tenure(self, *, epoch: int = 1, of: KeyRange = WHOLE, seconds: float = 3600.0) -> Tenure:
@@ -175,7 +176,7 @@ class World:
     def website(self, name: str = "a", **spec: Any) -> Object:
         return self.server.seed(WEBSITES, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         return self.registry.get_sample_value(name, labels) or 0.0
 
     async def exists(self, resource: Resource, name: str) -> bool:

@@ -1,0 +1,124 @@
+"""What `fleet status` shows, as rows and as JSON."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class MemberState(StrEnum):
+    ALIVE = "alive"
+    LEAVING = "leaving"
+    SILENT = "silent"
+    """Has not renewed for longer than its lease, by its own timestamp, nor while we looked."""
+    GONE = "gone"
+    """Fenced, or left for good."""
+
+
+class ShardState(StrEnum):
+    OWNED = "owned"
+    MOVING = "moving"
+    """Owned, and its next owner prepares a standby."""
+    DRAINING = "draining"
+    """Owned, and its next owner is ready: the owner lets go."""
+    FREE = "free"
+    """Nobody may act; the target may claim it."""
+    SILENT = "silent"
+    """Its holder is silent and must be fenced first."""
+    NEW = "new"
+    """Its Lease was not made yet."""
+    LOST = "lost"
+    """Its Lease was deleted; it comes back when every member has noticed."""
+    HELD = "held"
+    """Its Lease was edited by hand: it names nobody, yet nobody released it."""
+    RETIRING = "retiring"
+    """Left the layout; its owner lets go for good."""
+
+
+OWNED_STATES = frozenset({ShardState.OWNED, ShardState.MOVING, ShardState.DRAINING})
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One object of `-o json`."""
+
+
+class MemberRow(_Row, frozen=True):
+    """renewed_seconds_ago: by the timestamp that the member wrote and the clock here; a hint, null where unreadable."""
+
+    name: str
+    state: MemberState
+    epoch: int
+    shards: int
+    targets: int
+    objects: int
+    queue_depth: int
+    parked: int
+    failing: int
+    reconciles_per_second: float
+    revision: str
+    pod: str
+    pid: int
+    follows_map: int
+    renewed_seconds_ago: float | None
+
+
+class ShardRow(_Row, frozen=True):
+    """owner: "" unless somebody may act. Loads are what the owner last reported."""
+
+    range: str
+    state: ShardState
+    owner: str
+    owner_epoch: int
+    epoch: int
+    target: str
+    why: str
+    objects: int
+    queue_depth: int
+    parked: int
+    failing: int
+    reconciles_per_second: float
+
+
+class FailingRow(_Row, frozen=True):
+    """A key that keeps failing. shard: its range. since: RFC 3339, by the member's clock. count: failures since.
+
+    terminal: not tried again until the object changes.
+    """
+
+    controller: str
+    key: str
+    shard: str
+    member: str
+    since: str
+    count: int
+    error: str
+    terminal: bool
+
+
+class FleetStatus(_Row, frozen=True):
+    """Everything at one moment. unowned: ranges of the layout on which nobody may act.
+
+    failing: keys that keep failing, the longest first; `failing_keys` says how many there are, of which members report
+    some each.
+    coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
+    of that pod is known.
+    """
+
+    fleet: str
+    namespace: str
+    map_version: int
+    partition_by: str
+    coordinator: str
+    coordinator_pod: str
+    coordinator_epoch: int
+    members: tuple[MemberRow, ...]
+    shards: tuple[ShardRow, ...]
+    unowned: tuple[str, ...]
+    failing_keys: int = 0
+    failing: tuple[FailingRow, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """There is a layout, and each of its ranges has an owner."""
+        return bool(self.shards) and not self.unowned

@@ -1,0 +1,69 @@
+"""What the engine of one controller in one shard counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shards.metrics import ShardMetrics
+from shards.objects import Key
+from shards.workqueue import WorkQueue
+
+_ERRORS = frozenset({"error", "timeout", "terminal"})
+"""Results that are failures of the reconcile, as controller-runtime counts them."""
+
+
+class EngineMeters:
+    """Reconcile and queue metrics with their labels looked up once."""
+
+    def __init__(self, metrics: ShardMetrics, controller: str, shard: str, max_concurrent: int) -> None:
+        names = (controller, controller)
+        self._metrics = metrics
+        self._controller = controller
+        self._results: dict[str, Callable[[], None]] = {}
+        self._active = metrics.active.labels(controller)
+        self._seconds = metrics.reconcile_seconds.labels(controller)
+        self._queue_seconds = metrics.queue_seconds.labels(*names)
+        self._work_seconds = metrics.work_seconds.labels(*names)
+        self._adds = metrics.adds.labels(*names)
+        self._depth = metrics.queue_depth.labels(*names, shard)
+        self._unfinished = metrics.unfinished.labels(*names, shard)
+        self._longest_running = metrics.longest_running.labels(*names, shard)
+        self._parked = metrics.parked.labels(controller, shard)
+        self._failing = metrics.failing.labels(controller, shard)
+        self._counted_adds = 0
+        metrics.max_concurrent.labels(controller).set(max_concurrent)
+
+    def started(self, waited_seconds: float) -> None:
+        """A key was handed to a reconcile, so long after it was ready."""
+        self._active.inc()
+        self._queue_seconds.observe(waited_seconds)
+
+    def reconciled(self, result: str, seconds: float) -> None:
+        """A reconcile has ended."""
+        count = self._results.get(result)
+        if count is None:
+            count = self._results[result] = self._metrics.reconciles.labels(self._controller, result).inc
+        count()
+        self._seconds.observe(seconds)
+        self._work_seconds.observe(seconds)
+        if result in _ERRORS:
+            self._metrics.reconcile_errors.labels(self._controller).inc()
+            if result == "timeout":
+                self._metrics.timeouts.labels(self._controller).inc()
+            elif result == "terminal":
+                self._metrics.terminal_errors.labels(self._controller).inc()
+
+    def ended(self) -> None:
+        """The slot of a key that was `started` is free again."""
+        self._active.dec()
+
+    def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int) -> None:
+        """What is the case now: keys that are parked, and that keep failing."""
+        self._depth.set(queue.depth(now))
+        self._adds.inc(queue.adds - self._counted_adds)
+        self._counted_adds = queue.adds
+        in_all, longest = queue.started(now)
+        self._unfinished.set(in_all)
+        self._longest_running.set(longest)
+        self._parked.set(parked)
+        self._failing.set(failing)

@@ -1,0 +1,155 @@
+"""What one worker may ask of the API server: a rate of its own, and its part of the fleet's.
+
+Whoever asks waits here, in the order of arrival, before anything is sent. Leases, map and whatever else ownership hangs
+on never come here: they use the transport itself, so that no backlog can cost a worker its membership.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from shards.breaker import TokenBucket
+from shards.client import JSON, Query, Transport
+from shards.clock import Clock
+from shards.request_meters import NO_METERS, RequestMeters
+from shards.settings import ClientSettings
+
+PART_SECONDS = 1.0
+"""Of its part of the fleet's budget, what a worker may send at once after a quiet time."""
+
+
+class RequestLimiter:
+    """Lets requests through at the rates of the settings. Lives on one event loop; without a limit it costs nothing.
+
+    Invariant: `_waiting` is in order of arrival, and while it is not empty `_timer` is set.
+    """
+
+    def __init__(self, settings: ClientSettings, clock: Clock, meters: RequestMeters = NO_METERS) -> None:
+        self._clock = clock
+        self._meters = meters
+        self._own: TokenBucket | None = None
+        self._part: TokenBucket | None = None
+        self._fleet_rate = settings.fleet_requests_per_second
+        self._own_rate = settings.requests_per_second
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        now = clock()
+        if self._own_rate is not None:
+            self._own = TokenBucket(self._own_rate, settings.burst_requests, now)
+        if self._fleet_rate is not None:
+            self._part = TokenBucket(self._fleet_rate, _part_burst(self._fleet_rate), now)
+        self._buckets = [bucket for bucket in (self._own, self._part) if bucket is not None]
+        self.members = 1
+        """Over how many workers the fleet's budget is shared."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait now."""
+        return sum(not each.done() for each in self._waiting)
+
+    @property
+    def rate(self) -> float:
+        """Requests per second that may be sent as things are; 0.0 without a limit."""
+        rates = [self._own_rate] if self._own_rate is not None else []
+        if self._fleet_rate is not None:
+            rates.append(self._fleet_rate / self.members)
+        return min(rates, default=0.0)
+
+    def share(self, members: int) -> None:
+        """The fleet has that many workers from now on. What waits already is let through at the new rate."""
+        members = max(members, 1)
+        if members == self.members:
+            return
+        self.members = members
+        if self._part is not None and self._fleet_rate is not None:
+            rate = self._fleet_rate / members
+            self._part.change(rate, _part_burst(rate), self._clock())
+            self._let_through()
+
+    async def take(self, method: str) -> None:
+        """Returns when a request may be sent. It is counted then. Whoever is cancelled here takes nothing."""
+        if not self._buckets:
+            return
+        began = self._clock()
+        if self._waiting or not self._taken(began):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            self._let_through()
+            await turn
+        self._meters.waited(method, self._clock() - began)
+
+    def measure(self) -> None:
+        """Sets the gauges."""
+        self._meters.limited(self.waiting, self.rate)
+
+    def _taken(self, now: float) -> bool:
+        if any(bucket.wait(now) for bucket in self._buckets):
+            return False
+        return all(bucket.take(now) for bucket in self._buckets)
+
+    def _let_through(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock()
+        while self._waiting:
+            if self._waiting[0].done():  # cancelled
+                self._waiting.popleft()
+            elif self._taken(now):
+                self._waiting.popleft().set_result(None)
+            else:
+                wait = max(bucket.wait(now) for bucket in self._buckets)
+                self._timer = asyncio.get_running_loop().call_later(wait, self._let_through)
+                return
+
+
+def _part_burst(rate: float) -> float:
+    return max(1.0, rate * PART_SECONDS)
+
+
+class LimitedTransport(Transport):
+    """A transport whose requests and watches wait for their turn. A timeout begins when the turn has come."""
+
+    def __init__(self, inner: Transport, limiter: RequestLimiter) -> None:
+        self._inner = inner
+        self._limiter = limiter
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        user_agent: str = "",
+        timeout_seconds: float = 30.0,
+        not_after: float | None = None,
+    ) -> bytes:
+        """As in Transport."""
+        await self._limiter.take(method)
+        return await self._inner.request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            user_agent=user_agent,
+            timeout_seconds=timeout_seconds,
+            not_after=not_after,
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """As in Transport."""
+        await self._limiter.take("GET")
+        async with self._inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds) as chunks:
+            yield chunks
+
+    async def close(self) -> None:
+        await self._inner.close()

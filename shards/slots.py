@@ -1,0 +1,73 @@
+"""Slots for reconciles on one worker, and whose turn it is when more are wanted than there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+
+class Slots:
+    """At most `most` reconciles at a time, over all shards and controllers of a worker. Lives on one event loop.
+
+    A free slot goes to the waiting controller that holds the fewest; within a controller the shards take turns. One
+    controller leaves a slot to each other one (as far as there are enough), so that reconciles that hang cannot stop
+    those of another controller.
+
+    Invariant: while a slot is free, nobody waits who may have it.
+    """
+
+    def __init__(self, most: int) -> None:
+        """most: at least 1."""
+        self.most = most
+        self._held: dict[str, int] = {}
+        """By controller; of all that have joined."""
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """In order of arrival; those of them that were cancelled are skipped. No empty ones."""
+
+    @property
+    def free(self) -> int:
+        return self.most - sum(self._held.values())
+
+    def limit(self) -> int:
+        """Slots that one controller may hold."""
+        return max(1, self.most - max(len(self._held) - 1, 0))
+
+    def join(self, controller: str) -> None:
+        """From now on the others leave it a slot. Joining again changes nothing."""
+        self._held.setdefault(controller, 0)
+
+    async def acquire(self, controller: str) -> None:
+        """Waits for a slot. Whoever gets one must `release` it."""
+        self.join(controller)
+        if self._may(controller):
+            self._held[controller] += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(controller, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # It was given a slot and cancelled before it could run.
+                self.release(controller)
+            raise
+
+    def release(self, controller: str) -> None:
+        self._held[controller] -= 1
+        while (following := self._next()) is not None:
+            queue = self._waiting.pop(following)
+            turn = queue.popleft()
+            if queue:
+                # Last in line among controllers that hold as many.
+                self._waiting[following] = queue
+            if not turn.done():
+                self._held[following] += 1
+                turn.set_result(None)
+
+    def _may(self, controller: str) -> bool:
+        return self.free > 0 and self._held[controller] < self.limit()
+
+    def _next(self) -> str | None:
+        """The controller whose turn it is; None when nobody may have a slot."""
+        able = [each for each in self._waiting if self._may(each)]
+        return min(able, key=self._held.__getitem__, default=None)

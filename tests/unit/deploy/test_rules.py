@@ -1,0 +1,78 @@
+"""The alerts name metrics and labels that exist, and what they say can be followed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from fleet.metrics import FleetMetrics, PodMetrics, snapshot
+from shards.metrics import RequestMetrics, ShardMetrics
+
+ROOT = Path(__file__).parents[3]
+RULES = ROOT / "deploy/prometheus/shardfleet.rules.yaml"
+[GROUP] = yaml.safe_load(RULES.read_text())["groups"]
+EXPRESSIONS = {rule["alert"]: rule["expr"] for rule in GROUP["rules"]}
+
+SCRAPED = {"namespace", "job", "worker"}
+"""Labels that a scrape, or the pod's page, puts on everything or on gauges."""
+
+_WORDS = {"max", "min", "sum", "by", "rate", "increase", "deriv"}
+_MATCHERS = re.compile(r"\{([^}]*)\}")
+_BY = re.compile(r"by \(([^)]*)\)")
+_NAME = re.compile(r"\b[a-z_][a-z0-9_]*\b")
+
+
+def series() -> set[str]:
+    """Every name that a pod's page can show."""
+    registry = CollectorRegistry()
+    for made in (ShardMetrics, RequestMetrics, FleetMetrics):
+        made(registry)
+    pod = PodMetrics()
+    pod.update("worker-0", 1, snapshot(registry))
+    found = set()
+    for family in [*registry.collect(), *pod.collect()]:
+        ends = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(family.type, [""])
+        found |= {f"{family.name}{end}" for end in ends}
+    return found
+
+
+def names_in(expression: str) -> set[str]:
+    bare = re.sub(r"\[\w+\]", "", _BY.sub("", _MATCHERS.sub("", expression)))
+    return set(_NAME.findall(bare)) - _WORDS
+
+
+def labels_in(expression: str) -> set[str]:
+    matched = re.findall(r"(\w+)\s*[=!]", " ".join(_MATCHERS.findall(expression)))
+    return set(matched).union(*(each.replace(" ", "").split(",") for each in _BY.findall(expression)))
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_an_expression_names_metrics_and_labels_that_exist(expression: str) -> None:
+    assert names_in(expression)
+    assert names_in(expression) - series() == set()
+    assert labels_in(expression) <= SCRAPED | {"controller", "shard"}
+
+
+def test_a_metric_that_does_not_exist_would_be_found() -> None:
+    wrong = 'sum by (job) (rate(shardfleet_typo_total{shard!=""}[5m])) > 1'
+    assert names_in(wrong) - series() == {"shardfleet_typo_total"}
+    assert labels_in(wrong) == {"job", "shard"}
+
+
+@pytest.mark.parametrize("rule", GROUP["rules"], ids=EXPRESSIONS)
+def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in ("warning", "critical")
+    assert rule["annotations"].keys() == {"summary", "description"}
+    assert rule["annotations"]["description"].endswith(".")
+    used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
+    by = {label for each in _BY.findall(rule["expr"]) for label in each.replace(" ", "").split(",")}
+    assert used <= (by or SCRAPED)
+
+
+def test_keys_that_keep_failing_have_an_alert() -> None:
+    assert "shardfleet_failing_keys" in EXPRESSIONS["ShardfleetKeysKeepFailing"]
