@@ -47,8 +47,6 @@ class Feed(Protocol):
     def last_heard(self) -> float: ...
     @property
     def current_at(self) -> float: ...
-    @property
-    def waiting(self) -> bool: ...
     def relist(self) -> asyncio.Future[str]: ...
     async def run(self) -> None: ...
 
@@ -121,10 +119,6 @@ class SharedInformer:
     @property
     def trouble(self) -> str:
         return self._stream.trouble(self._cache)
-
-    @property
-    def waiting(self) -> bool:
-        return self._stream.informer.waiting
 
     @property
     def last_heard(self) -> float:
