@@ -136,6 +136,8 @@ class SharedCache:
 
     def _apply(self, event: Event) -> None:
         if event.what == "deleted":
+            if self._outlived(event.meta):
+                return
             change = self.writer.delete(event.meta)  # by UID, whatever version it carries
         elif at_least(self._base, event.meta.resource_version):
             # The list that is in the store is ahead of the stream: it has the object, its end, or its way back.
@@ -148,6 +150,13 @@ class SharedCache:
             change = self.writer.delete(event.meta)
         if change is not None:
             self.deliver(change)
+
+    def _outlived(self, gone: Meta) -> bool:
+        """Whether a list shows the object at a later version than its deletion carries: it was deleted in a history
+        that is over, as the server was restored between the event and the list."""
+        name = self.writer.reader.name_of(gone.uid)
+        held = None if name is None else self.writer.reader.meta(name)
+        return held is not None and not at_least(gone.resource_version, held.resource_version)
 
     def deliver(self, change: Change) -> None:
         for each in self.subscribers:

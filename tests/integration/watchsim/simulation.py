@@ -31,6 +31,7 @@ from fleet.devcluster.faults.words import Word
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.storage import Snapshot
+from shards.bodies import Bodies
 from shards.client import Transport
 from shards.informer import Informer
 from shards.journal import NO_JOURNAL
@@ -129,6 +130,7 @@ class Simulation:
         self._writers = Writers(self.server, random.Random(seed + 1), mean_seconds=mean_write_seconds)
         self._watched: list[_Watched] = []
         self._streams_of_one = SharedStreams()
+        self._bodies = Bodies()
         self._snapshot: Snapshot | None = None
         self._asked: list[tuple[str, int, asyncio.Future[str]]] = []
         self._tasks_at_first = 0
@@ -205,6 +207,7 @@ class Simulation:
             on_progress=on_progress,
             clock=loop_seconds,
             journal=NO_JOURNAL,
+            bodies=self._bodies,
         )
 
     # ------------------------------------------------------------------ bad weather
