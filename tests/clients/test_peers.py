@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shards.keyrange import slot_of
+from shards.objects import SLOT_LABEL
 from tests.clients.conftest import Table
 from tests.clients.peers import PEERS, Bench, Toolbox, build, work
 from tests.contract.differences import difference
@@ -27,12 +29,17 @@ def toolbox() -> Toolbox:
 
 
 def compared(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without versions, whose order is another one each time, and with names in place of UIDs."""
+    """Without versions, whose order is another one each time, with names in place of UIDs, and without what follows
+    from those: the slot of a child is the hash of its owner's UID.
+    """
     normalise = Normaliser({})
     for each in objects:
         metadata = each["metadata"]
         normalise.uids[metadata["uid"]] = f"<uid of {metadata['namespace']}/{metadata['name']}>"
         metadata["resourceVersion"] = ""
+        owner = next((owner["uid"] for owner in metadata.get("ownerReferences", ())), "")
+        if metadata.get("labels", {}).get(SLOT_LABEL) == slot_of(owner):
+            metadata["labels"][SLOT_LABEL] = "<slot of the owner>"
     return [normalise(each) for each in objects]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from fleet.devcluster.faults import Match
-from fleet.devcluster.faults.words import DropEvents, HideEvents, TruncateList, Word
+from fleet.devcluster.faults.words import DropEvents, HideEvents, StaleReplica, TruncateList, Word
 from shards.wire import Event, decode_event
 from tests.integration.watchsim.clients import (
     AnyList,
@@ -78,7 +78,6 @@ def test_a_seed_repeats_its_history() -> None:
     [
         (FirstPageIsAll, "the server has had it all the time"),
         (GoesOnAcrossExpiry, "in the view"),
-        (AnyList, "the view went back"),
         (LeavesStreamsOpen, "watches are open at the end"),
         (LeavesTasksBehind, "tasks are left"),
     ],
@@ -90,6 +89,13 @@ def test_a_client_that_is_wrong_is_found(wrap: Wrap, found: str) -> None:
         if any(found in each for each in findings):
             return
     pytest.fail(f"none of six hours showed it; the last one: {findings}")
+
+
+def test_lists_from_any_cache_are_found_where_a_replica_lags() -> None:
+    lags = StaleReplica(match=Match(verbs=("list",), user_agent="simulated-0"), lag_seconds=300.0)
+    assert simulate(0, 1.0, lasting=(lags,)).findings == []
+    findings = simulate(0, 1.0, wrap=AnyList, lasting=(lags,)).findings
+    assert any("was deleted from the view, and the server has had it" in each for each in findings), findings
 
 
 @pytest.mark.parametrize(

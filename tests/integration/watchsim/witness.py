@@ -24,6 +24,8 @@ class Witness:
         self._known: dict[ObjectName, Meta] = {}
         self._shown = ""
         self._regressions = 0
+        self._restores = 0
+        """Of the server, when the view went back last: one restore excuses one step back."""
 
     def changed(self, change: Change) -> None:
         """The informer's handler."""
@@ -52,8 +54,10 @@ class Witness:
         before, self._shown = self._shown, store.resource_version
         went_back = store.regressions - self._regressions
         self._regressions = store.regressions
-        if store.regressions > self._truth.restores:
-            self._found("the view went back more often than the server was restored")
+        if went_back:
+            if self._truth.restores == self._restores:
+                self._found("the view went back, and the server was not restored since it last did")
+            self._restores = self._truth.restores
         if not went_back and before and not at_least(store.resource_version, before):
             self._found(f"the view went back from {before} to {store.resource_version}")
 
