@@ -108,6 +108,16 @@ class Stage:
                 await asyncio.sleep(POLL_SECONDS)
             return answer
 
+    async def seen(self, path: str, answer: Document) -> None:
+        """Waits until the server's cache shows what a write answered.
+
+        A real server begins an update from its cache, and again from the storage where that was behind: what it
+        remarks on in the first attempt is told as well.
+        """
+        version = (answer.get("metadata") or {}).get("resourceVersion")
+        if version:
+            await self.ask("GET", path, query={"resourceVersion": version}, quiet=True)
+
     @asynccontextmanager
     async def watch(self, path: str, query: Mapping[str, str], *, accept: str = JSON) -> AsyncIterator[Events]:
         """Yields its events; each call that reads of them is one step."""

@@ -98,6 +98,7 @@ class Update:
         if self.version == "read" and there:
             body = {**found, **self.fields, "metadata": {**found["metadata"], **self.metadata}}
         answer = await scene.stage.ask("PUT", path, body, query=self.options.query())
+        await scene.stage.seen(scene.path(self.subject, self.name), answer)
         await scene.rest(SUBJECTS)
         if not self.options.dry_run:
             scene.learn(self.subject, answer)
@@ -122,6 +123,7 @@ class Patch:
         path = scene.path(self.subject, self.name, self.subresource)
         kind = PATCH_TYPES[self.type]
         answer = await scene.stage.ask("PATCH", path, body, query=self.options.query(), content_type=kind)
+        await scene.stage.seen(scene.path(self.subject, self.name), answer)
         await scene.rest(SUBJECTS)
         if not self.options.dry_run:
             scene.learn(self.subject, answer)

@@ -261,7 +261,8 @@ async def rules_that_came_later(stage: Stage) -> None:
         ("items", {"l": ["long", "ok", "x"]}),
         ("items", {"l": ["ok"]}),
     ):
-        await stage.ask("PATCH", kind.path(name), {"spec": patch}, content_type=MERGE)
+        answer = await stage.ask("PATCH", kind.path(name), {"spec": patch}, content_type=MERGE)
+        await stage.seen(kind.path(name), answer)
     await kind.remove()
 
 
