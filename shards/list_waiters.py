@@ -19,6 +19,11 @@ class ListWaiters:
     def asked(self) -> bool:
         return bool(self._asked)
 
+    @property
+    def awaited(self) -> bool:
+        """Whether any of those who asked still waits."""
+        return any(not each.done() for each in self._asked)
+
     def ask(self) -> asyncio.Future[str]:
         """Resolves with the version of a list. Cancelled when nothing is listed any more."""
         asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -38,7 +43,11 @@ class ListWaiters:
             if not future.done():
                 future.set_result(version)
 
-    def stop(self) -> None:
-        self._stopped = True
+    def give_up(self) -> None:
+        """Nothing is listed for those who wait now."""
         for future in (*self._asked, *self._riding):
             future.cancel()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.give_up()

@@ -110,7 +110,7 @@ class Listener:
         if not self._active():
             return
         self._store = store
-        self._present = deque(ObjectName(meta.namespace, meta.name) for meta in store.metas())
+        self._present = deque(ObjectName(key.namespace, key.name) for key in store.each_key())
         self._schedule()
 
     def close(self) -> None:

@@ -239,7 +239,7 @@ class Reconciler:
         if self._runtime.journal.on and not self._closing():
             name, covered = self._controller.name, str(self._shard)
             note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)
-            own = min(queue.base_delay_seconds * 2.0 ** min(failures, 60), queue.max_delay_seconds)
+            own = self._queue.backoff_seconds(failures)
             note.figures = {
                 "base": queue.base_delay_seconds,
                 "longest": queue.max_delay_seconds,

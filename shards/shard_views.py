@@ -185,11 +185,8 @@ def make_engine(
     engine = Engine(controller, range, runtime, stores, sources)
     primaries = stores[controller.primary]
 
-    def everything() -> Iterable[Key]:
-        return [Key(meta.namespace, meta.name, meta.uid) for meta in primaries.metas()]
-
     def attach(resource: Resource, route: Route) -> None:
-        own[resource].attach(engine, route, everything, runtime.clock)
+        own[resource].attach(engine, route, primaries.each_key, runtime.clock)
 
     attach(controller.primary, Route.primary())
     for resource in controller.owned:

@@ -16,6 +16,7 @@ from shards.bodies import Bodies
 from shards.clock import Clock
 from shards.indexes import Index
 from shards.intake import Intake, Transform
+from shards.list_waiters import ListWaiters
 from shards.objects import Meta, at_least
 from shards.source import Source
 from shards.store import Change, Replacement, StoreWriter
@@ -88,13 +89,12 @@ class SharedCache:
         self.keeping = keeping or Keeping()
         self.writer = StoreWriter(self.keeping.intake(bodies, clock))
         self.subscribers: list[Subscriber] = []
-        self.asked: list[asyncio.Future[str]] = []
+        self.waiters = ListWaiters()
         self.complete = False
         self.settled = asyncio.Event()
         self.settled.set()
         self.gathering = False
         self.began_at = self.current_at = float("-inf")
-        self._riding: list[asyncio.Future[str]] = []
         self._kept: OrderedDict[str, Event] | None = OrderedDict()
         self._overflowed = self._gap = False
         self._base = ""
@@ -106,8 +106,7 @@ class SharedCache:
 
     @property
     def needs_list(self) -> bool:
-        self.asked = [each for each in self.asked if not each.done()]
-        return not self.complete or bool(self.asked)
+        return not self.complete or self.waiters.awaited
 
     def knows(self, uid: str) -> bool:
         """Whether an event of this object concerns the store, although its routing does not say so (any more)."""
@@ -176,8 +175,7 @@ class SharedCache:
         if drop_kept:
             self._kept = OrderedDict()
         self._overflowed = self._gap = False
-        self._riding += self.asked
-        self.asked = []
+        self.waiters.list_began()
         self.began_at = now
         for each in self.subscribers:
             each.list_began(instead=self.gathering)
@@ -217,10 +215,7 @@ class SharedCache:
         self.current_at = max(self.current_at, began_at)
         if self.complete:
             self._kept = None
-        riding, self._riding = self._riding, []
-        for future in riding:
-            if not future.done():
-                future.set_result(version)
+        self.waiters.listed(version)
         for each in self.subscribers:
             each.refresh()
             each.progressed()
@@ -235,8 +230,7 @@ class SharedCache:
 
     def give_up(self) -> None:
         """Nobody will list any more: what was asked for is cancelled, and what was under way does not go on."""
-        for future in (*self.asked, *self._riding):
-            future.cancel()
+        self.waiters.give_up()
         self.gathering = False
         self.settled.set()
 

@@ -133,12 +133,11 @@ class SharedInformer:
         return self._stream.waiting(self._cache)
 
     def relist(self) -> asyncio.Future[str]:
-        asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        asked = self._cache.waiters.ask()
         if self._stopped:
             asked.cancel()
             return asked
         self._asked = [*(each for each in self._asked if not each.done()), asked]
-        self._cache.asked.append(asked)
         self._stream.wake()
         return asked
 

@@ -116,9 +116,7 @@ class WorkQueue(Generic[K]):
         if not self._closed:
             self._failures[key] = failures + 1
         longest = self._settings.max_delay_seconds
-        # The exponent is bounded before the power is taken: 2.0 ** 1024 raises OverflowError.
-        delay = min(self._settings.base_delay_seconds * 2.0 ** min(failures, 60), longest)
-        delay *= 1.0 - _JITTER * self._rng.random()
+        delay = self.backoff_seconds(failures) * (1.0 - _JITTER * self._rng.random())
         if self._retries is not None:
             turn = self._retries.reserve(now, longest)
             delay = max(delay, longest * (1.0 - _JITTER * self._rng.random()) if turn is None else turn)
@@ -188,6 +186,11 @@ class WorkQueue(Generic[K]):
             known.clear()
 
     # -- what is asked about it --------------------------------------------------------------------------------------
+
+    def backoff_seconds(self, failures: int) -> float:
+        """Of a key that has failed so often before, without jitter and whatever else may lengthen it."""
+        # The exponent is bounded before the power is taken: 2.0 ** 1024 raises OverflowError.
+        return min(self._settings.base_delay_seconds * 2.0 ** min(failures, 60), self._settings.max_delay_seconds)
 
     def failures(self, key: K) -> int:
         """Failures in a row."""

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from fleet.devcluster.recording.journal import WRITES, Entry
 from fleet.devcluster.serversettings import ServerSettings
 from shards.testing.server import EmbeddedServer
 from tests.clients.peers import SOURCE
+from tests.integration.waiting import wait_for
 
 WIDGETS = 60
 CRD = {
@@ -120,9 +120,8 @@ def test_it_tells_what_the_harness_waits_for(server: EmbeddedServer) -> None:
 def test_it_writes_twice_for_each_widget(server: EmbeddedServer) -> None:
     with Peer("peer_shards.py", "work", server.kubeconfig) as peer:
         peer.until("all_reconciled")
-        deadline = time.monotonic() + 20
-        while len(done := writes(server)) < 2 * WIDGETS and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(lambda: len(writes(server)) >= 2 * WIDGETS, within_seconds=20, what=f"{2 * WIDGETS} writes")
+        done = writes(server)
 
     assert len(writes(server)) == len(done) == 2 * WIDGETS
 
