@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +17,7 @@ from fleet.devcluster.changes.writeoptions import manager_of
 from fleet.devcluster.changes.writes import Writer
 from fleet.devcluster.fields.applying import Application, Conflicts
 from fleet.devcluster.fields.ledger import Entries, Holder, Ledger
-from fleet.devcluster.fields.scaleowners import SCALE_VERSION, owners_of_object, owners_of_scale
+from fleet.devcluster.fields.scaleowners import SCALE_VERSION, Paths, owners_of_object, owners_of_scale
 from fleet.devcluster.fields.sets import MEMBER, FieldSet
 from fleet.devcluster.fields.updating import owners_after
 from fleet.devcluster.kinds.resources import ResourceType
@@ -44,6 +43,24 @@ _UNSET = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
+class _Scaled:
+    """The object whose scale is asked for. scale: as it is. entries: of its managedFields. places: see scaleowners."""
+
+    kind: ResourceType
+    paths: ScalePaths
+    stored: Stored
+    body: Object
+    scale: Object
+    entries: Entries | None
+    places: Paths
+
+    @property
+    def owners(self) -> Ledger:
+        """Of the number."""
+        return owners_of_scale(self.entries, self.places)
+
+
+@dataclass(frozen=True, slots=True)
 class _Change:
     """What a request makes of a scale. owners: of its number, afterwards."""
 
@@ -66,79 +83,71 @@ class Scaling:
     def answer(self, request: Request, target: Target, kind: ResourceType, paths: ScalePaths, table: Table) -> Answer:
         """Raises StatusError."""
         if request.method == "GET":
-            stored = self._stored(target, kind, table)
+            stored = _stored(target, kind, table)
             self._log.answered("get", request, target, 200, stored)
-            return Answer(200, msgspec.json.encode(self._shown(kind, paths, stored)))
+            return Answer(200, msgspec.json.encode(_shown(kind, paths, kind.decoded(stored))))
         if request.method == "PUT":
             scale = self._read(request, kind)
             check_name(scale["metadata"], target.name)
-            stored = self._stored(target, kind, table)
-            change = self._updated(request, kind, paths, stored, scale)
+            subject = self._subject(target, kind, paths, table)
+            change = self._updated(request, subject, scale)
         else:
             check_type(kind, request.content_type)
-            stored = self._stored(target, kind, table)
+            subject = self._subject(target, kind, paths, table)
             if request.content_type == APPLY_PATCH:
-                change = self._applied(request, target, kind, paths, stored)
+                change = self._applied(request, target, subject)
             else:
                 patch = patch_of(SCALE, request)
-                scale = patch.read(patch.change(self._shown(kind, paths, stored, strict=False)))
+                scale = patch.read(patch.change(subject.scale))
                 check_name(scale["metadata"], target.name)
-                change = self._updated(request, kind, paths, stored, scale)
+                change = self._updated(request, subject, scale)
         _check(kind, paths, target.name, change.replicas)
-        return self._written(request, target, kind, paths, table, stored, change)
+        return self._written(request, target, table, subject, change)
 
-    def _updated(
-        self, request: Request, kind: ResourceType, paths: ScalePaths, stored: Stored, scale: Object
-    ) -> _Change:
-        owners = owners_of_scale(_entries(stored), self._places(kind, paths))
-        old, new = self._shown(kind, paths, stored, strict=False), {**scale, "spec": dict(scale.get("spec") or {})}
+    def _subject(self, target: Target, kind: ResourceType, paths: ScalePaths, table: Table) -> _Scaled:
+        stored = _stored(target, kind, table)
+        body = kind.decoded(stored)
+        entries = stored.decode()["metadata"].get("managedFields")
+        scale = _shown(kind, paths, body, strict=False)
+        return _Scaled(kind, paths, stored, body, scale, entries, self._places(kind, paths))
+
+    def _updated(self, request: Request, subject: _Scaled, scale: Object) -> _Change:
+        new = {**scale, "spec": dict(scale.get("spec") or {})}
         if not new["spec"].get("replicas"):
             new["spec"].pop("replicas", None)
         manager = self._writer.stamped(manager_of(request, "scale"), SCALE)
-        return _Change(scale, owners_after(owners, old, new, manager, _structure, _UNOWNED))
+        return _Change(scale, owners_after(subject.owners, subject.scale, new, manager, _structure, _UNOWNED))
 
-    def _applied(
-        self, request: Request, target: Target, kind: ResourceType, paths: ScalePaths, stored: Stored
-    ) -> _Change:
+    def _applied(self, request: Request, target: Target, subject: _Scaled) -> _Change:
         manager = self._writer.stamped(manager_of(request, "scale", apply=True), SCALE)
         wanted = read_wanted(SCALE, request.body or b"", validation=request.field_validation, warnings=request.warnings)
-        owners = owners_of_scale(_entries(stored), self._places(kind, paths))
-        if kind.custom and Holder.of(manager) in owners:
+        owners, old = subject.owners, subject.scale
+        if subject.kind.custom and Holder.of(manager) in owners:
             raise statuses.unconverted_scale(wanted["metadata"])
-        old = self._shown(kind, paths, stored, strict=False)
         try:
             application = Application(old, wanted, manager, _structure, _UNOWNED, SCALE.structure)
             scale, after = application.result(owners, force=request.flag("force"))
         except Conflicts as conflicts:
             raise statuses.apply_conflict(conflicts.each()) from None
-        if kind.custom and scale["spec"] != old["spec"]:
+        if subject.kind.custom and scale["spec"] != old["spec"]:
             raise statuses.unconverted_scale(wanted["metadata"])
         check_name(scale["metadata"], target.name)
         return _Change(scale, after)
 
-    def _written(
-        self,
-        request: Request,
-        target: Target,
-        kind: ResourceType,
-        paths: ScalePaths,
-        table: Table,
-        stored: Stored,
-        change: _Change,
-    ) -> Answer:
-        body = scaled(paths, kind.decoded(stored), change.replicas)
+    def _written(self, request: Request, target: Target, table: Table, subject: _Scaled, change: _Change) -> Answer:
+        kind, paths, stored = subject.kind, subject.paths, subject.stored
+        body = scaled(paths, subject.body, change.replicas)
         version = change.scale["metadata"].get("resourceVersion") or str(stored.version)
         body["metadata"] = {**body["metadata"], "resourceVersion": version}
-        places = self._places(kind, paths)
-        entries = owners_of_object(_entries(stored), change.owners, places, kind.resource.api_version)
+        entries = owners_of_object(subject.entries, change.owners, subject.places, kind.resource.api_version)
         outcome = self._writer.scale(kind, table, stored, body, entries, dry_run=request.dry_run)
         request.warnings += remarks_on(kind, outcome.stored, outcome.replaced)
         if not request.dry_run:
             verb = "update" if request.method == "PUT" else "patch"
             self._log.answered(verb, request, target, 200, outcome.stored, removed=outcome.removed)
-        return Answer(200, msgspec.json.encode(self._shown(kind, paths, outcome.stored, strict=False)))
+        return Answer(200, msgspec.json.encode(_shown(kind, paths, kind.decoded(outcome.stored), strict=False)))
 
-    def _places(self, kind: ResourceType, paths: ScalePaths) -> Callable[[str], tuple[str, ...] | None]:
+    def _places(self, kind: ResourceType, paths: ScalePaths) -> Paths:
         """Where the number is, in each version of the resource."""
 
         def place(api_version: str) -> tuple[str, ...] | None:
@@ -151,13 +160,6 @@ class Scaling:
             return () if other.scale is None else other.scale.spec
 
         return place
-
-    @staticmethod
-    def _stored(target: Target, kind: ResourceType, table: Table) -> Stored:
-        stored = table.objects.get(object_key(target.namespace, target.name))
-        if stored is None:
-            raise statuses.not_found(kind, target.name)
-        return stored
 
     @staticmethod
     def _read(request: Request, kind: ResourceType) -> Object:
@@ -175,24 +177,25 @@ class Scaling:
                 raise statuses.bad_request(why) from None
             raise
 
-    @staticmethod
-    def _shown(kind: ResourceType, paths: ScalePaths, stored: Stored, *, strict: bool = True) -> Object:
-        """strict: a custom resource without the field has no scale."""
-        body = kind.decoded(stored)
-        try:
-            scale = scale_of(paths, body)
-        except ScaleFault as fault:
-            raise statuses.internal_error(str(fault)) from None
-        if kind.custom and "replicas" not in scale["spec"] and _is_absent(paths, body):
-            if strict:
-                raise statuses.internal_error(f'the spec replicas field "{paths.spec_text}" does not exist')
-            scale["spec"]["replicas"] = _UNSET
-        return scale
+
+def _stored(target: Target, kind: ResourceType, table: Table) -> Stored:
+    stored = table.objects.get(object_key(target.namespace, target.name))
+    if stored is None:
+        raise statuses.not_found(kind, target.name)
+    return stored
 
 
-def _entries(stored: Stored) -> Entries | None:
-    found: Entries | None = stored.decode()["metadata"].get("managedFields")
-    return found
+def _shown(kind: ResourceType, paths: ScalePaths, body: Object, *, strict: bool = True) -> Object:
+    """strict: a custom resource without the field has no scale."""
+    try:
+        scale = scale_of(paths, body)
+    except ScaleFault as fault:
+        raise statuses.internal_error(str(fault)) from None
+    if kind.custom and "replicas" not in scale["spec"] and _is_absent(paths, body):
+        if strict:
+            raise statuses.internal_error(f'the spec replicas field "{paths.spec_text}" does not exist')
+        scale["spec"]["replicas"] = _UNSET
+    return scale
 
 
 def _structure(api_version: str) -> Structure | None:
