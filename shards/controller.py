@@ -86,9 +86,6 @@ class Selection:
     indexes: tuple[Index, ...] = ()
 
 
-EVERYTHING = Selection()
-
-
 class Controller:
     """One reconcile function and the resources that wake it. Declared at import time; checked as it is declared.
 
@@ -120,7 +117,8 @@ class Controller:
         self.primary = Resource.parse(primary, f"{name}.primary")
         self.selections: dict[Resource, Selection] = {}
         """What is held of each resource, by what its declaration says."""
-        self._select(self.primary, "primary", label_selector, field_selector, None, transform, metadata_only, indexes)
+        chosen = Selection(label_selector, field_selector, None, transform, metadata_only, tuple(indexes))
+        self._select(self.primary, "primary", chosen)
         self.reconcile_timeout_seconds = _seconds(f"{name}.reconcile_timeout_seconds", reconcile_timeout_seconds)
         self.resync_seconds = _seconds(f"{name}.resync_seconds", resync_seconds, or_none=True)
         self.owned: tuple[Resource, ...] = ()
@@ -143,7 +141,8 @@ class Controller:
         A change of one wakes its primary. The rest as for the primary. Returns the controller, for chaining.
         """
         owned = self._secondary(resource, "owns")
-        self._select(owned, "owns", "", "", None, transform, metadata_only, indexes)
+        kept = Selection(transform=transform, metadata_only=metadata_only, indexes=tuple(indexes))
+        self._select(owned, "owns", kept)
         self.owned += (owned,)
         return self
 
@@ -170,7 +169,8 @@ class Controller:
             raise ConfigError(f"{self.name}.watches", f"namespaces is a list of names; write [{namespaces!r}]")
         watched = self._secondary(resource, "watches")
         where = None if namespaces is None else tuple(sorted(namespaces))
-        self._select(watched, "watches", label_selector, field_selector, where, transform, metadata_only, indexes)
+        chosen = Selection(label_selector, field_selector, where, transform, metadata_only, tuple(indexes))
+        self._select(watched, "watches", chosen)
         self.watched += (Watch(watched, map),)
         return self
 
@@ -205,28 +205,17 @@ class Controller:
         if self._function is None:
             raise ConfigError(f"{self.name}.reconcile", "missing; decorate a function with @controller.reconcile")
 
-    def _select(
-        self,
-        resource: Resource,
-        verb: str,
-        label_selector: str,
-        field_selector: str,
-        namespaces: tuple[str, ...] | None,
-        transform: Transform | None,
-        metadata_only: bool,
-        indexes: Sequence[Index],
-    ) -> None:
+    def _select(self, resource: Resource, verb: str, chosen: Selection) -> None:
         path = f"{self.name}.{verb}"
-        for name, selector in (("label_selector", label_selector), ("field_selector", field_selector)):
+        for name in ("label_selector", "field_selector"):
+            selector = getattr(chosen, name)
             if not isinstance(selector, str):
                 raise ConfigError(path, f"{name} is text as kubectl writes it, such as 'tier=web', not {selector!r}")
-        if transform is not None and not callable(transform):
+        if chosen.transform is not None and not callable(chosen.transform):
             raise ConfigError(path, "transform must be a function from an object to what is kept of it")
-        if len({index.name for index in indexes}) != len(indexes):
+        if len({index.name for index in chosen.indexes}) != len(chosen.indexes):
             raise ConfigError(path, "two indexes have one name")
-        self.selections[resource] = Selection(
-            label_selector, field_selector, namespaces, transform, metadata_only, tuple(indexes)
-        )
+        self.selections[resource] = chosen
 
     def _secondary(self, text: str, verb: str) -> Resource:
         path = f"{self.name}.{verb}"

@@ -19,7 +19,6 @@ from fleet.devcluster.versions.conversion import Conversion, Reshaping
 from shards.objects import Object, Resource
 
 STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-STATUS_VERBS: Final = ("get", "patch", "update")
 
 
 class Encoded(Protocol):

@@ -12,7 +12,6 @@ from shards.objects import Object
 
 CONTENT_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
-_ENVELOPE: Final = "k8s.io.apimachinery.pkg.runtime.Unknown"
 
 
 def decode(raw: bytes) -> Object:
