@@ -39,7 +39,8 @@ class EngineMeters:
         self._queue_seconds.observe(waited_seconds)
 
     def reconciled(self, result: str, seconds: float) -> None:
-        """A reconcile has ended."""
+        """A reconcile has ended, and its slot is free again."""
+        self._active.dec()
         count = self._results.get(result)
         if count is None:
             count = self._results[result] = self._metrics.reconciles.labels(self._controller, result).inc
@@ -52,10 +53,6 @@ class EngineMeters:
                 self._metrics.timeouts.labels(self._controller).inc()
             elif result == "terminal":
                 self._metrics.terminal_errors.labels(self._controller).inc()
-
-    def ended(self) -> None:
-        """The slot of a key that was `started` is free again."""
-        self._active.dec()
 
     def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int) -> None:
         """What is the case now: keys that are parked, and that keep failing."""

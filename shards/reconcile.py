@@ -83,6 +83,18 @@ class Reconciler:
         self._memories: dict[Key, dict[str, Any]] = {}
         """What authors keep between runs. No empty ones."""
 
+    def waits(self, task: asyncio.Task[None], since: float) -> None:
+        """The run of the task, begun at that reading of the clock, waits for something: from now on it is timed.
+
+        Before its first wait nothing could cancel it.
+        """
+        if not self._controller.plain:
+            self.timer.begin(task, self._timeout_seconds - (self._runtime.clock() - since))
+
+    @property
+    def _timeout_seconds(self) -> float:
+        return self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
+
     async def run(self, fence: Fence, key: Key, overlay: Mapping[Place, Live] | None) -> str:
         """Calls the author's function. Returns how it ended, for the metrics; the key is queued again where needed."""
         view = View(self._controller.primary, key, self._stores, overlay)
@@ -100,13 +112,14 @@ class Reconciler:
                 self._memories.pop(key, None)
 
     async def _ran(self, fence: Fence, key: Key, context: Context) -> str:
-        seconds = self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
+        seconds = self._timeout_seconds
         late = self._controller.plain
         try:
             if self._controller.plain:
                 result = await self._in_thread(context, seconds)
             else:
-                task = self.timer.begin(seconds)
+                task = asyncio.current_task()
+                assert task is not None, "what is timed runs in a task"
                 try:
                     result = await self._awaited(context)
                 finally:

@@ -36,11 +36,17 @@ class Slots:
         """From now on the others leave it a slot. Joining again changes nothing."""
         self._held.setdefault(controller, 0)
 
+    def take(self, controller: str) -> bool:
+        """Takes a slot, to be given back with `release`; False: there is none for the controller now."""
+        self.join(controller)
+        if not self._may(controller):
+            return False
+        self._held[controller] += 1
+        return True
+
     async def acquire(self, controller: str) -> None:
         """Waits for a slot. Whoever gets one must `release` it."""
-        self.join(controller)
-        if self._may(controller):
-            self._held[controller] += 1
+        if self.take(controller):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(controller, deque()).append(turn)
@@ -54,7 +60,7 @@ class Slots:
 
     def release(self, controller: str) -> None:
         self._held[controller] -= 1
-        while (following := self._next()) is not None:
+        while self._waiting and (following := self._next()) is not None:
             queue = self._waiting.pop(following)
             turn = queue.popleft()
             if queue:
