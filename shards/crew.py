@@ -15,10 +15,10 @@ from shards.objects import Key
 class Crew:
     """The leader takes keys and runs them itself, one after the other. Lives on one event loop.
 
-    When a run waits for something, another task leads from the next turn of the loop on, and the first one ends with its
-    run. So whoever is cancelled is one run and nobody else, and no two runs that wait share a task. Those that do not
-    wait can be cancelled by themselves only; one that did so, or left a context variable behind, costs its task as well,
-    so that the next key finds none of it.
+    When a run waits for something, another task leads from the next turn of the loop on, and the first one ends with
+    its run. So whoever is cancelled is one run and nobody else, and no two runs that wait share a task. Those that do
+    not wait can be cancelled by themselves only; one that did so, or left a context variable behind, costs its task as
+    well, so that the next key finds none of it.
 
     turn: what the leader does again and again; it takes one key at most, with `begins` and `ended` around its run, and
     waits for nothing while it leads but where it may be cancelled. waited: called once for a run that waits, with its
@@ -31,23 +31,29 @@ class Crew:
         self,
         turn: Callable[[], Awaitable[None]],
         waited: Callable[[asyncio.Task[None], float], None],
+        next_turn: Callable[[Callable[[], None]], None],
         name: str,
         run_name: str,
     ) -> None:
-        """name: of the leader's task. run_name: of a task that runs a key, which is put behind it."""
+        """next_turn: has something called in the next turn of the loop.
+
+        name: of the leader's task. run_name: of a task that runs a key, which is put behind it.
+        """
         self.running: dict[Key, asyncio.Task[None]] = {}
         self._turn = turn
         self._waited = waited
+        self._next_turn = next_turn
         self._name = name
         self._run_name = run_name
-        self._context = copy_context()
-        """What every run begins with."""
+        self._context = Context()
+        """What every run begins with: that of `start`."""
         self._leader: asyncio.Task[None] | None = None
         self._inside: float | None = None
         """The leader runs a key, since that reading of the clock."""
         self._looking = self._closed = False
 
     def start(self) -> None:
+        self._context = copy_context()
         self._appoint()
 
     def begins(self, key: Key, now: float) -> None:
@@ -59,7 +65,7 @@ class Crew:
         self._inside = now
         if not self._looking:
             self._looking = True
-            asyncio.get_running_loop().call_soon(self._look)
+            self._next_turn(self._look)
 
     def ended(self, key: Key) -> bool:
         """The run of the key is over, on whatever way. Whether nobody cancelled it."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
+from shards.alarm import Alarm
 from shards.controller import Controller
 from shards.crew import Crew
 from shards.engine_meters import EngineMeters
@@ -26,7 +27,7 @@ from shards.reconcile import LOST_SECONDS, Reconciler
 from shards.runtime import WorkerRuntime
 from shards.source import Source
 from shards.tenure import Tenure
-from shards.view import Live, Place, Views
+from shards.view import Views
 from shards.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -78,8 +79,9 @@ class Engine:
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
-        self._wake = asyncio.Event()
-        self._crew = Crew(self._run, self._waited, f"queue {controller.name} {shard.short}", f"reconcile {controller.name}")
+        self._alarm = Alarm()
+        names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
+        self._crew = Crew(self._run, self._waited, runtime.turn.then, *names)
         self.running = self._crew.running
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
@@ -120,7 +122,7 @@ class Engine:
         """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
         if self.fence is not None and not self._closed:
             self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
-            self._wake.set()
+            self._alarm.ring()
 
     async def add_all(self) -> None:
         """Every primary is to be reconciled once, behind whatever changes meanwhile."""
@@ -137,7 +139,7 @@ class Engine:
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
         if self.parked.moved(resource):
-            self._wake.set()
+            self._alarm.ring()
 
     def cancel_running(self) -> None:
         """The deadline has passed: nothing that runs may go on."""
@@ -152,6 +154,7 @@ class Engine:
         self._closed = True
         self.queue.shut_down()
         await self._crew.close()
+        self._alarm.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -190,7 +193,7 @@ class Engine:
 
     async def _turn(self, fence: Fence) -> None:
         """Runs one key, or rests until there may be one."""
-        self._wake.clear()
+        self._alarm.clear()
         now = self._runtime.clock()
         look_at = self.parked.look(fence, now)
         if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
@@ -204,7 +207,8 @@ class Engine:
             now = self._runtime.clock()
         key = None
         try:
-            key = self._next(fence, now)
+            if fence.tenure.valid(now):
+                key = self._next(fence, now)
         finally:
             if key is None:
                 slots.release(name)
@@ -226,16 +230,10 @@ class Engine:
         seconds = max(min([*dues, HOUSEKEEPING_SECONDS]), TICK_SECONDS)
         if not fence.tenure.valid(now):
             seconds = NO_TENURE_SECONDS
-        timer = asyncio.get_running_loop().call_later(seconds, self._wake.set)
-        try:
-            await self._wake.wait()
-        finally:
-            timer.cancel()
+        await self._alarm.rest(now, seconds)
 
     def _next(self, fence: Fence, now: float) -> Key | None:
         """The first ready key that the gate lets through; None: none was found so far."""
-        if not fence.tenure.valid(now):
-            return None
         for _ in range(LOOKS_AT_ONCE):
             key = self.queue.get(now)
             if key is None or not self._held_back(fence, key, now):
@@ -244,7 +242,7 @@ class Engine:
 
     def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
         try:
-            return self.parked.held_back(fence, key, now, self._wake.set)
+            return self.parked.held_back(fence, key, now, self._alarm.ring)
         except Exception as error:  # whatever is wrong with the records of one key, the others must go on
             self.failing.failed(key, error, now)
             log.exception("the gate of %s %s", self.controller.name, key)
@@ -300,7 +298,7 @@ class Engine:
             self.queue.add_after(key, LOST_SECONDS, now)
         self.queue.done(key, now)
         self._runtime.slots.release(self.controller.name)
-        self._wake.set()
+        self._alarm.ring()
         self.meter.record(now - started, now)
         self._meters.reconciled(outcome, now - started)
         if self._runtime.journal.on:

@@ -28,8 +28,10 @@ class RunTimer:
             self._timer = loop.call_at(due, self._look, loop)
 
     def end(self, task: asyncio.Task[object]) -> bool:
-        """Whether the task took too long; not where it was never begun. The request to cancel it counts no more then: see
-        Task.uncancel."""
+        """Whether the task took too long; False where it was never begun.
+
+        The request to cancel it counts no more then: see Task.uncancel.
+        """
         self._due.pop(task, None)
         if task not in self._late:
             return False

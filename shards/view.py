@@ -76,23 +76,22 @@ def meta_of(body: Object) -> Meta:
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
-    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "primary")
+    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "name", "primary")
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
         self.primary = primary
         self.key = key
         self._stores = stores
-        self._overlay: dict[Place, Live] = dict(overlay or {})
+        self.name = ObjectName(key.namespace, key.name)
+        self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
         self._floors: dict[Resource, str] = {}
         """Highest version known from answers, per resource; the store may be behind it."""
-        for (resource, _), live in self._overlay.items():
-            self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
-        self.snapshot(primary, ObjectName(key.namespace, key.name))
-
-    @property
-    def name(self) -> ObjectName:
-        return ObjectName(self.key.namespace, self.key.name)
+        if overlay:
+            self._overlay.update(overlay)
+            for (resource, _), live in overlay.items():
+                self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
+        self.snapshot(primary, self.name)
 
     def holds(self, resource: Resource) -> bool:
         """Whether the shard keeps a view of the resource."""
@@ -244,7 +243,7 @@ class View:
 
     def _above(self, resource: Resource, name: ObjectName, store: StoreReader) -> Live | None:
         """The overlay's entry, unless the store has moved past it meanwhile."""
-        live = self._overlay.get((resource, name))
+        live = self._overlay.get((resource, name)) if self._overlay else None
         if live is None:
             return None
         held = store.version_of(name)

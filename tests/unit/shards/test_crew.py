@@ -10,6 +10,7 @@ from contextvars import ContextVar
 import pytest
 
 from shards.crew import Crew
+from shards.loop_turn import LoopTurn
 from shards.objects import Key
 
 pytestmark = pytest.mark.looptime
@@ -20,7 +21,7 @@ Run = Callable[[str], Awaitable[None]]
 
 
 class Work:
-    """Keys that are run by a crew. undisturbed: what the crew says of each run. waited: names of tasks, and since when."""
+    """Keys that are run by a crew. undisturbed: what the crew says of each. waited: names of tasks, and since when."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -28,7 +29,10 @@ class Work:
         self.undisturbed: dict[str, bool] = {}
         self.waited: list[tuple[str, float]] = []
         self._ready: asyncio.Queue[str] = asyncio.Queue()
-        self.crew = Crew(self._turn, lambda task, since: self.waited.append((task.get_name(), since)), "queue", "run")
+        self.crew = Crew(self._turn, self._waits, LoopTurn(lambda: 1.0).then, "queue", "run")
+
+    def _waits(self, task: asyncio.Task[None], since: float) -> None:
+        self.waited.append((task.get_name(), since))
 
     async def _turn(self) -> None:
         name = await self._ready.get()
@@ -200,7 +204,10 @@ async def test_timeouts_and_groups_of_an_authors_own_work_in_both() -> None:
 
     async def quick(name: str) -> None:
         async with asyncio.timeout(5):
-            found.append(name)
+            await at_once(name)
+
+    async def at_once(name: str) -> None:
+        found.append(name)
 
     async with working(lambda name: author(name) if name == "a" else quick(name)) as work:
         await work.add("b", "a", "c")

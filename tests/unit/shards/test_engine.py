@@ -13,11 +13,12 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import Refuse
-from shards.context import Context, PlainContext, Request
+from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.engine import Engine
 from shards.errors import ApiError, Conflict, NotReadyYet, TerminalError, TooManyRequests
 from shards.objects import Key
+from shards.plain_context import PlainContext
 from shards.settings import QueueSettings, ShardSettings
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, World, key_of
 

@@ -47,3 +47,18 @@ async def test_where_the_clock_stands_still_keys_are_counted() -> None:
     while not turn.over():
         runs += 1
     assert runs == TURN_KEYS
+
+
+async def test_one_callback_that_fails_costs_the_others_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    turn = LoopTurn(lambda: 1.0)
+    called: list[str] = []
+
+    def fails() -> None:
+        raise ValueError("odd")
+
+    for each in (fails, lambda: called.append("a"), lambda: called.append("b")):
+        turn.then(each)
+    assert called == []
+    await asyncio.sleep(0)
+    assert called == ["a", "b"]
+    assert "odd" in caplog.text
