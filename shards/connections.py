@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 
 from shards.attempt import current_attempt, fenced_socket
 from shards.credentials import Access
+from shards.exchange import READ_BUFFER_BYTES, Exchange
 
 KEEPALIVE_SECONDS = 45.0
 """Idle connections are dropped sooner than servers (90 s) and common load balancers (60 s) drop them."""
-
-READ_BUFFER_BYTES = 1 << 18
-"""Bytes that aiohttp buffers before it stops reading: a page of a list takes few wake-ups."""
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -37,21 +34,6 @@ class _Connector(aiohttp.TCPConnector):
             connection.release()
             raise
         return connection
-
-
-class _Request(aiohttp.ClientRequest):
-    """Looks at the deadline once more before a body is written. Until then the head of the request is held back too."""
-
-    async def write_bytes(
-        self, writer: AbstractStreamWriter, conn: aiohttp.connector.Connection, content_length: int | None = None
-    ) -> None:
-        attempt = current_attempt.get()
-        if attempt.remaining() <= 0:
-            attempt.late = True
-            if conn.protocol is not None:
-                conn.protocol.set_exception(aiohttp.ClientConnectionError("the deadline has passed"))
-            return
-        await super().write_bytes(writer, conn, content_length)
 
 
 class _Response(aiohttp.ClientResponse):
@@ -73,12 +55,19 @@ class Connections:
 
     def __init__(self, access: Access) -> None:
         self.ssl = access.ssl
-        self.requests = _session(access)
-        self.watches = _session(access)
+        self._kept = _connector(access)
+        self.requests = Exchange(self._kept, access)
+        self.watches = aiohttp.ClientSession(
+            connector=_connector(access),
+            response_class=_Response,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=READ_BUFFER_BYTES,
+            trust_env=False,
+        )
         self.users = 0
 
     async def close(self) -> None:
-        await self.requests.close()
+        await self._kept.close()
         await self.watches.close()
 
 
@@ -88,18 +77,10 @@ def timeout(**seconds: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(**{"total": None, **seconds}, ceil_threshold=math.inf)
 
 
-def _session(access: Access) -> aiohttp.ClientSession:
-    connector = _Connector(
+def _connector(access: Access) -> _Connector:
+    return _Connector(
         ssl=access.ssl if access.ssl is not None else True,
         limit=0,
         keepalive_timeout=KEEPALIVE_SECONDS,
         socket_factory=fenced_socket,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        request_class=_Request,
-        response_class=_Response,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        read_bufsize=READ_BUFFER_BYTES,
-        trust_env=False,
     )

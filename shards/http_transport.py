@@ -8,6 +8,7 @@ body is written, which aiohttp does one turn of the loop later.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 from yarl import URL
 
-from shards.attempt import Attempt, NotRepeated, current_attempt
+from shards.attempt import Attempt, current_attempt
 from shards.client import JSON, Query, Transport, error_from
 from shards.clock import Clock
 from shards.connections import Connections, timeout
@@ -71,7 +72,7 @@ class KubeTransport(Transport):
                 raise NotOwner("the deadline has passed; the request was not sent")
             # What is on the wire past the deadline is reset (R2), whatever timeout the caller thought of.
             give_up_at = min(give_up_at, not_after)
-        url = self._url(path, query)
+        target = _target(path, query)
         # Servers compress answers above 128 KiB only, lists: that costs them less than to encrypt eight times as much.
         headers = {"Accept-Encoding": "gzip"}
         if body is not None:
@@ -80,12 +81,12 @@ class KubeTransport(Transport):
         while True:
             self._check_open()
             access = self._credentials.current()
-            attempt = Attempt(self._clock, not_after, repeatable=method == "GET")
+            attempt = Attempt(self._clock, not_after)
             seconds = max(give_up_at - self._clock(), 0.001)
             connections = self._enter(access)
             try:
                 return await self._exchange(
-                    connections, attempt, method, url, body, self._headers(headers, user_agent, access), seconds
+                    connections, attempt, method, target, body, self._headers(headers, user_agent, access), seconds
                 )
             except (Unauthorized, Untrusted):
                 # Neither was carried out. The token, the client certificate or the authority may have been replaced.
@@ -100,7 +101,7 @@ class KubeTransport(Transport):
         self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport. The connection is reset when the context ends."""
-        url = self._url(path, query)
+        url = URL(f"{self.host}{_target(path, query)}", encoded=True)
         limits = timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         refusals = 0
         while True:
@@ -159,34 +160,27 @@ class KubeTransport(Transport):
         connections: Connections,
         attempt: Attempt,
         method: str,
-        url: URL,
+        target: str,
         body: bytes | None,
         headers: dict[str, str],
         seconds: float,
     ) -> bytes:
         token = current_attempt.set(attempt)
-        response: aiohttp.ClientResponse | None = None
-        complete, began = False, self.meters.now()
+        began = self.meters.now()
         try:
-            response = await connections.requests.request(
-                method, url, data=body, headers=headers, timeout=timeout(total=seconds), **self._options
-            )
-            answer = await response.read()
-            complete = True
-        except (aiohttp.ClientError, OSError, TimeoutError, NotRepeated) as error:
+            async with asyncio.timeout(seconds):
+                answer = await connections.requests.send(attempt, method, target, headers, body)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
             told = self._translated(error, attempt)
             if not isinstance(told, NotOwner):
                 self.meters.exchanged(method, 0, began, len(body or b""))
             raise told from error
         finally:
             current_attempt.reset(token)
-            # An answer that is whole has given its connection back, and another request may have it by now.
-            if not complete and (response is None or response.connection is not None):
-                attempt.reset()
-        self.meters.exchanged(method, response.status, began, len(body or b""), len(answer))
-        if response.status >= 300:
-            raise error_from(response.status, answer, response.headers.get("Retry-After"))
-        return answer
+        self.meters.exchanged(method, answer.status, began, len(body or b""), len(answer.body))
+        if answer.status >= 300:
+            raise error_from(answer.status, answer.body, answer.headers.get("Retry-After"))
+        return answer.body
 
     async def _open(
         self,
@@ -227,10 +221,6 @@ class KubeTransport(Transport):
         reason = str(error) or type(error).__name__
         return Unreachable(f"no answer from {self.host}: {reason}", maybe_applied=attempt.sent)
 
-    def _url(self, path: str, query: Query) -> URL:
-        text = f"{self.host}{path}"
-        return URL(f"{text}?{urlencode(query, quote_via=quote)}" if query else text, encoded=True)
-
     def _headers(self, headers: dict[str, str], user_agent: str, access: Access) -> dict[str, str]:
         found = {**headers, "Accept": JSON}
         if user_agent:
@@ -238,6 +228,10 @@ class KubeTransport(Transport):
         if access.authorization:
             found["Authorization"] = access.authorization
         return found
+
+
+def _target(path: str, query: Query) -> str:
+    return f"{path}?{urlencode(query, quote_via=quote)}" if query else path
 
 
 class _Chunks:
