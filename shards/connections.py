@@ -6,16 +6,18 @@ that may still be sent (design 3.3, R2).
 
 from __future__ import annotations
 
-import math
-
 import aiohttp
 
 from shards.attempt import current_attempt, fenced_socket
 from shards.credentials import Access
-from shards.exchange import READ_BUFFER_BYTES, Exchange
+from shards.exchange import Exchange
 
 KEEPALIVE_SECONDS = 45.0
 """Idle connections are dropped sooner than servers (90 s) and common load balancers (60 s) drop them."""
+
+
+CONNECT_SECONDS = 10.0
+"""For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -36,16 +38,6 @@ class _Connector(aiohttp.TCPConnector):
         return connection
 
 
-class _Response(aiohttp.ClientResponse):
-    """Closed early, it takes its connection down at once: no goodbye, and nothing flushed that was not sent yet."""
-
-    def close(self) -> None:
-        connection = self.connection
-        if connection is not None and connection.transport is not None:
-            connection.transport.abort()
-        super().close()
-
-
 class Connections:
     """Those under one TLS context. A rotated authority or client certificate is another context, and others of these.
 
@@ -55,26 +47,15 @@ class Connections:
 
     def __init__(self, access: Access) -> None:
         self.ssl = access.ssl
-        self._kept = _connector(access)
-        self.requests = Exchange(self._kept, access)
-        self.watches = aiohttp.ClientSession(
-            connector=_connector(access),
-            response_class=_Response,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=READ_BUFFER_BYTES,
-            trust_env=False,
-        )
+        self._connectors = _connector(access), _connector(access)
+        requests, watches = self._connectors
+        self.requests = Exchange(requests, access)
+        self.watches = Exchange(watches, access, connect_seconds=CONNECT_SECONDS)
         self.users = 0
 
     async def close(self) -> None:
-        await self._kept.close()
-        await self.watches.close()
-
-
-def timeout(**seconds: float) -> aiohttp.ClientTimeout:
-    """By aiohttp's names; what is not named has no limit."""
-    # aiohttp rounds long timeouts up to the loop's next whole second; one that is measured by a lease is exact.
-    return aiohttp.ClientTimeout(**{"total": None, **seconds}, ceil_threshold=math.inf)
+        for each in self._connectors:
+            await each.close()
 
 
 def _connector(access: Access) -> _Connector:

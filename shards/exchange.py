@@ -7,6 +7,7 @@ together they cost as much as all the rest. Connections, pool, proxies, TLS and 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawResponseMessage
 from yarl import URL
 
 from shards.attempt import Attempt
@@ -26,8 +28,6 @@ READ_BUFFER_BYTES = 1 << 18
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 _IS_VISIBLE = re.compile("[!-~]*")
 _BREAKS = re.compile("[\r\n\0]")
-_UNLIMITED = aiohttp.ClientTimeout(total=None)
-"""Whoever sends sets the time for the whole exchange."""
 
 
 class Answer(NamedTuple):
@@ -38,11 +38,48 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Exchange:
-    """Requests to the server, each on a connection of its own while it lasts. Made on the loop that uses it."""
+class Opened:
+    """An answer whose head has come. Whoever has it must `close` it."""
 
-    def __init__(self, connector: aiohttp.TCPConnector, access: Access) -> None:
+    __slots__ = ("_attempt", "_connection", "body", "headers", "status")
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        connection: aiohttp.connector.Connection,
+        message: RawResponseMessage,
+        body: aiohttp.StreamReader,
+    ) -> None:
+        self._attempt = attempt
+        self._connection = connection
+        self.status = message.code
+        self.headers: Mapping[str, str] = message.headers
+        self.body = body
+
+    def close(self) -> None:
+        """An answer that was whole leaves its connection to the next request; any other takes it down at once: no
+        goodbye, and nothing flushed that was not sent yet."""
+        transport = self._connection.transport
+        # A server that does not want to hear all of a body may answer before it was sent.
+        if self.body.is_eof() and transport is not None and not transport.get_write_buffer_size():
+            self._connection.release()
+        else:
+            self._attempt.reset()
+            self._connection.close()
+
+
+class Exchange:
+    """Requests to the server, each on a connection of its own while it lasts. Made on the loop that uses it.
+
+    connect_seconds: for one TCP and TLS handshake; None: whoever sends sets the time for the whole exchange.
+    """
+
+    def __init__(
+        self, connector: aiohttp.TCPConnector, access: Access, *, connect_seconds: float | None = None
+    ) -> None:
         self._connector = connector
+        # aiohttp rounds long timeouts up to the loop's next whole second.
+        self._limits = aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds, ceil_threshold=math.inf)
         url = URL(access.host)
         # Tells the connector whom to reach, and how; it is never sent.
         self._server = aiohttp.ClientRequest(
@@ -59,6 +96,16 @@ class Exchange:
     async def send(
         self, attempt: Attempt, method: str, target: str, headers: Mapping[str, str], body: bytes | None
     ) -> Answer:
+        """The whole answer. Arguments and errors as of `open`."""
+        opened = await self.open(attempt, method, target, headers, body)
+        try:
+            return Answer(opened.status, opened.headers, await opened.body.read())
+        finally:
+            opened.close()
+
+    async def open(
+        self, attempt: Attempt, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Opened:
         """target: path below the server's URL, with its query. A read whose connection turned out to be closed is sent
         again, once, on another one.
 
@@ -72,8 +119,8 @@ class Exchange:
                 raise
             return await self._once(attempt, head, body)
 
-    async def _once(self, attempt: Attempt, head: bytes, body: bytes | None) -> Answer:
-        connection = await self._connector.connect(self._server, [], _UNLIMITED)
+    async def _once(self, attempt: Attempt, head: bytes, body: bytes | None) -> Opened:
+        connection = await self._connector.connect(self._server, [], self._limits)
         try:
             protocol, transport = connection.protocol, connection.transport
             if protocol is None or transport is None:
@@ -83,18 +130,11 @@ class Exchange:
                 attempt.late = True
                 raise aiohttp.ClientConnectionError("the deadline has passed")
             transport.write(head if body is None else head + body)
-            answer = await _answer(protocol)
+            return Opened(attempt, connection, *await _answered(protocol))
         except BaseException:
-            # At once, and nothing that was not sent yet goes out after it.
             attempt.reset()
             connection.close()
             raise
-        if transport.get_write_buffer_size():
-            attempt.reset()  # the server did not want to hear the rest
-            connection.close()
-        else:
-            connection.release()
-        return answer
 
     def _head(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
         if not _IS_VISIBLE.fullmatch(target):
@@ -111,12 +151,12 @@ class Exchange:
         return "\r\n".join((*lines, "", "")).encode()
 
 
-async def _answer(protocol: ResponseHandler) -> Answer:
-    """The final one, whole."""
+async def _answered(protocol: ResponseHandler) -> tuple[RawResponseMessage, aiohttp.StreamReader]:
+    """The head of the final answer, and where its body will come."""
     try:
-        message, payload = await protocol.read()
+        message, body = await protocol.read()
         while 100 <= message.code < 200 and message.code != 101:
-            message, payload = await protocol.read()
+            message, body = await protocol.read()
     except HttpProcessingError as error:
         raise aiohttp.ClientPayloadError(f"not HTTP: {error.message}") from error
-    return Answer(message.code, message.headers, await payload.read())
+    return message, body

@@ -11,22 +11,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import aiohttp
-from yarl import URL
 
 from shards.attempt import Attempt, current_attempt
 from shards.client import JSON, Query, Transport, error_from
 from shards.clock import Clock
-from shards.connections import Connections, timeout
+from shards.connections import Connections
 from shards.credentials import Access, Credentials, Load
 from shards.errors import NotOwner, ShardError, Unauthorized, Unreachable, Untrusted
+from shards.exchange import Opened
 from shards.request_meters import NO_METERS, RequestMeters
-
-CONNECT_SECONDS = 10.0
-"""For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
 
 
 class KubeTransport(Transport):
@@ -44,11 +40,6 @@ class KubeTransport(Transport):
         self._connections = Connections(access)
         self._retired: list[Connections] = []
         self._closed = False
-        self._options: dict[str, Any] = {"allow_redirects": False}
-        if access.proxy is not None:
-            self._options["proxy"] = access.proxy
-        if access.server_hostname is not None:
-            self._options["server_hostname"] = access.server_hostname
 
     async def request(
         self,
@@ -101,8 +92,7 @@ class KubeTransport(Transport):
         self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport. The connection is reset when the context ends."""
-        url = URL(f"{self.host}{_target(path, query)}", encoded=True)
-        limits = timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        target = _target(path, query)
         refusals = 0
         while True:
             self._check_open()
@@ -111,7 +101,7 @@ class KubeTransport(Transport):
             connections = self._enter(access)
             headers = self._headers({"Accept-Encoding": "identity"}, user_agent, access)
             try:
-                response = await self._open(connections, attempt, url, headers, limits)
+                opened = await self._open(connections, attempt, target, headers, idle_seconds)
                 break
             except (Unauthorized, Untrusted):
                 await self._leave(connections)
@@ -122,10 +112,13 @@ class KubeTransport(Transport):
                 await self._leave(connections)
                 raise
         try:
-            yield _Chunks(response, lambda error: self._translated(error, attempt))
+            chunks = _Chunks(opened.body, lambda error: self._translated(error, attempt), idle_seconds)
+            try:
+                yield chunks
+            finally:
+                chunks.close()
         finally:
-            # One that has ended has given its connection back: another watch may have it by now.
-            response.close()
+            opened.close()
             await self._leave(connections)
 
     def _enter(self, access: Access) -> Connections:
@@ -186,27 +179,29 @@ class KubeTransport(Transport):
         self,
         connections: Connections,
         attempt: Attempt,
-        url: URL,
+        target: str,
         headers: dict[str, str],
-        limits: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
+        idle_seconds: float,
+    ) -> Opened:
         token = current_attempt.set(attempt)
-        opened, status = False, 0
+        opened: Opened | None = None
+        good = False
         try:
-            response = await connections.watches.request("GET", url, headers=headers, timeout=limits, **self._options)
-            status = response.status
-            if response.status >= 300:
-                answer = await response.read()
-                raise error_from(response.status, answer, response.headers.get("Retry-After"))
-            opened = True
-            return response
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            async with asyncio.timeout(idle_seconds):
+                opened = await connections.watches.open(attempt, "GET", target, headers)
+                if opened.status >= 300:
+                    raise error_from(opened.status, await opened.body.read(), opened.headers.get("Retry-After"))
+            good = True
+            return opened
+        except TimeoutError as error:
+            raise self._translated(aiohttp.SocketTimeoutError(), attempt) from error
+        except (aiohttp.ClientError, OSError) as error:
             raise self._translated(error, attempt) from error
         finally:
             current_attempt.reset(token)
-            self.meters.opened(status)
-            if not opened:
-                attempt.reset()
+            self.meters.opened(opened.status if opened is not None else 0)
+            if opened is not None and not good:
+                opened.close()
 
     def _translated(self, error: Exception, attempt: Attempt) -> ShardError:
         if attempt.late or (not attempt.sent and attempt.remaining() <= 0):
@@ -235,20 +230,43 @@ def _target(path: str, query: Query) -> str:
 
 
 class _Chunks:
-    """The chunks of one answer, with aiohttp's errors translated."""
+    """The chunks of one answer, with aiohttp's errors translated. Given up when the server was silent for too long.
 
-    def __init__(self, response: aiohttp.ClientResponse, translate: Callable[[Exception], ShardError]) -> None:
-        self._content = response.content
+    One timer for as long as the silence may last: to set one for every chunk would cost as much as to read it.
+    """
+
+    def __init__(
+        self, body: aiohttp.StreamReader, translate: Callable[[Exception], ShardError], idle_seconds: float
+    ) -> None:
+        self._body = body
         self._translate = translate
+        self._idle_seconds = idle_seconds
+        self._waits_since: float | None = None
+        """By the loop's time; None: a chunk is being worked on, for as long as that takes."""
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(idle_seconds, self._look)
 
     def __aiter__(self) -> _Chunks:
         return self
 
     async def __anext__(self) -> bytes:
+        self._waits_since = self._loop.time()
         try:
-            chunk = await self._content.readany()
+            chunk = await self._body.readany()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise self._translate(error) from error
+        finally:
+            self._waits_since = None
         if not chunk:
             raise StopAsyncIteration
         return chunk
+
+    def close(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        silent = 0.0 if self._waits_since is None else self._loop.time() - self._waits_since
+        if silent >= self._idle_seconds:
+            self._body.set_exception(aiohttp.SocketTimeoutError())
+        else:
+            self._timer = self._loop.call_later(self._idle_seconds - silent, self._look)
