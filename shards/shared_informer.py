@@ -195,7 +195,7 @@ class SharedInformer:
         self.notes.listed(version, count)
 
     def changed(self, change: Change) -> None:
-        known = change.new or change.old
+        known = (change.new_key or change.old_key) if self._replay else None
         if self._replay and known is not None:
             waiting = self._replay.pop(ObjectName(known.namespace, known.name), None)
             if waiting is not None and change.new is None:

@@ -51,7 +51,9 @@ class Router:
     def __init__(self, caches: Iterable[SharedCache] = (), *, listing: bool = False) -> None:
         self.listing = listing
         self._facets: dict[str, _Facet] = {}
-        self._last: tuple[Meta, list[SharedCache], list[SharedCache]] | None = None
+        self._asked: Meta | None = None
+        self._homes: list[SharedCache] = []
+        self._left: list[SharedCache] = []
         for cache in caches:
             self.add(cache)
 
@@ -63,12 +65,12 @@ class Router:
         whole = replace(cache.source, range=WHOLE)
         facet = self._facets.setdefault(whole.digest, _Facet(whole))
         facet.rebuilt([*facet.caches, cache])
-        self._last = None
+        self._asked = None
 
     def clear(self) -> None:
         """Nobody wants anything any more."""
         self._facets.clear()
-        self._last = None
+        self._asked = None
 
     def remove(self, cache: SharedCache) -> None:
         for digest, facet in list(self._facets.items()):
@@ -76,20 +78,23 @@ class Router:
                 facet.rebuilt([each for each in facet.caches if each is not cache])
                 if not facet.caches:
                     del self._facets[digest]
-        self._last = None
+        self._asked = None
 
     def homes(self, meta: Meta) -> list[SharedCache]:
         """The caches that hold the object."""
-        return self._places(meta)[0]
+        if self._asked is not meta:
+            self._look(meta)
+        return self._homes
 
     def left(self, meta: Meta) -> list[SharedCache]:
         """The caches that may hold an earlier state of it, and must not hold this one."""
-        return self._places(meta)[1]
+        if self._asked is not meta:
+            self._look(meta)
+        return self._left
 
-    def _places(self, meta: Meta) -> tuple[list[SharedCache], list[SharedCache]]:
+    def _look(self, meta: Meta) -> None:
         # Asked for by the informer's source and then by its writer: the second time costs nothing.
-        if self._last is not None and self._last[0] is meta:
-            return self._last[1], self._last[2]
+        self._asked = meta
         homes: list[SharedCache] = []
         left: list[SharedCache] = []
         for facet in self._facets.values():
@@ -97,8 +102,7 @@ class Router:
             homes += found
             if facet.source.role == "owned" and not self.listing:
                 left += [cache for cache in facet.caches if cache not in found and cache.knows(meta.uid)]
-        self._last = meta, homes, left
-        return homes, left
+        self._homes, self._left = homes, left
 
 
 @dataclass(frozen=True)
