@@ -16,6 +16,8 @@ from shards.store import Change, Entry, Replacement, StoreWriter
 
 _SLOT_BITS = 56
 
+_NOBODY: list[SharedCache] = []
+
 
 class _Facet:
     """Caches that differ in their range only."""
@@ -33,12 +35,13 @@ class _Facet:
             edges = KeyRange(slot << _SLOT_BITS, ((slot + 1) << _SLOT_BITS) - 1)
             held[:] = [cache for cache in caches if cache.source.range.overlaps(edges)]
 
-    def homes(self, meta: Meta) -> Iterable[SharedCache]:
+    def homes(self, meta: Meta) -> list[SharedCache]:
+        """Not to be changed by the caller."""
         if self._unsplit:
-            return self.caches if self.source.admits(meta) else ()
+            return self.caches if self.source.admits(meta) else _NOBODY
         value = self.source.hash_of(meta)
         if value is None:
-            return ()
+            return _NOBODY
         return [cache for cache in self._slots[value >> _SLOT_BITS] if value in cache.source.range]
 
 
@@ -52,8 +55,7 @@ class Router:
         self.listing = listing
         self._facets: dict[str, _Facet] = {}
         self._asked: Meta | None = None
-        self._homes: list[SharedCache] = []
-        self._left: list[SharedCache] = []
+        self._homes = self._left = _NOBODY
         for cache in caches:
             self.add(cache)
 
@@ -95,13 +97,12 @@ class Router:
     def _look(self, meta: Meta) -> None:
         # Asked for by the informer's source and then by its writer: the second time costs nothing.
         self._asked = meta
-        homes: list[SharedCache] = []
-        left: list[SharedCache] = []
+        homes = left = _NOBODY
         for facet in self._facets.values():
             found = facet.homes(meta)
-            homes += found
+            homes = [*homes, *found] if homes else found
             if facet.source.role == "owned" and not self.listing:
-                left += [cache for cache in facet.caches if cache not in found and cache.knows(meta.uid)]
+                left = [*left, *(each for each in facet.caches if each not in found and each.knows(meta.uid))]
         self._homes, self._left = homes, left
 
 
@@ -175,7 +176,7 @@ class RoutedWriter(StoreWriter):
 class _RoutedList(Replacement):
     """One list for many stores."""
 
-    __slots__ = ("_children", "_lists", "_owner", "_routed", "_router")
+    __slots__ = ("_children", "_lists", "_owned", "_owner", "_routed", "_router")
 
     def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch) -> None:
         super().__init__(writer, 0)
@@ -183,16 +184,16 @@ class _RoutedList(Replacement):
         self._router = router
         self._owner = owner
         self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began()}
+        self._owned = any(cache.source.role == "owned" for cache, _ in self._lists.values())
         self._children: dict[str, list[SharedCache]] = {}
-        """Where an owned object was added, by UID."""
+        """Where an object was added, by UID, if any of the stores holds objects by their owner."""
 
     def add(self, entry: Entry) -> None:
         """Also takes the object out of a store in which an earlier state of it was: lists may carry live events."""
         homes = self._router.homes(entry.meta)
-        uid = entry.meta.uid
-        if uid in self._children or any(cache.source.role == "owned" for cache in homes):
-            left = [cache for cache in self._children.get(uid, ()) if cache not in homes]
-            self._children[uid] = homes
+        if self._owned:
+            left = [cache for cache in self._children.get(entry.meta.uid, ()) if cache not in homes]
+            self._children[entry.meta.uid] = homes
             self._remove_from(left, entry.meta)
         for cache in homes:
             found = self._lists.get(id(cache))
