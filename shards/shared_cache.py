@@ -104,6 +104,11 @@ class SharedCache:
         """Whether events go into the store as they come."""
         return self._kept is None
 
+    async def at_rest(self) -> None:
+        """Until no list is being handed over."""
+        while not self.settled.is_set():
+            await self.settled.wait()
+
     @property
     def needs_list(self) -> bool:
         return not self.complete or self.waiters.awaited

@@ -306,6 +306,18 @@ class TestListsBesideAStream:
         cache.take(Event(meta("a", 19), b"", "deleted"))
         assert held(cache) == {}
 
+    async def test_a_deletion_from_a_history_that_is_over_deletes_nothing(self) -> None:
+        cache = cache_of()
+        gathered = cache.begin(0.0, drop_kept=False)
+        cache.take(Event(meta("a", 12), b"", "deleted"))  # then the server is restored, and "a" is changed there
+        gathered.add(Entry(meta("a", 15), b"{}"))
+        cache.taking()
+        for _ in cache.commit(gathered, "16"):
+            pass
+        assert held(cache) == {"a": "15"}
+        cache.take(Event(meta("a", 15), b"", "deleted"))
+        assert held(cache) == {}
+
     async def test_more_events_than_can_be_kept_make_the_list_worthless(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("shards.shared_cache.KEPT_EVENTS", 3)
         cache = cache_of()
