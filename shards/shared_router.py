@@ -180,7 +180,7 @@ class RoutedWriter(StoreWriter):
 class _RoutedList(Replacement):
     """One list for many stores."""
 
-    __slots__ = ("_children", "_lists", "_owned", "_owner", "_routed", "_router")
+    __slots__ = ("_by_owner", "_children", "_lists", "_owner", "_routed", "_router")
 
     def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch, freshness: Freshness) -> None:
         super().__init__(writer, 0)
@@ -188,14 +188,14 @@ class _RoutedList(Replacement):
         self._router = router
         self._owner = owner
         self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began(freshness)}
-        self._owned = any(cache.source.role == "owned" for cache, _ in self._lists.values())
+        self._by_owner = any(cache.source.role == "owned" for cache, _ in self._lists.values())
         self._children: dict[str, list[SharedCache]] = {}
         """Where an object was added, by UID, if any of the stores holds objects by their owner."""
 
     def add(self, entry: Entry) -> None:
         """Also takes the object out of a store in which an earlier state of it was: lists may carry live events."""
         homes = self._router.homes(entry.meta)
-        if self._owned:
+        if self._by_owner:
             left = [cache for cache in self._children.get(entry.meta.uid, ()) if cache not in homes]
             self._children[entry.meta.uid] = homes
             self._remove_from(left, entry.meta)
