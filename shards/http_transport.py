@@ -2,8 +2,8 @@
 
 Sending late is what this module must not do (design 3.3, R2). Every connection is set to reset on close and to drop
 data that is not acknowledged (`shards.connections`); a request that is given up takes its connection with it.
-The deadline is checked when the connection is in hand, and once more right before the first byte of a request with a
-body is written, which aiohttp does one turn of the loop later.
+The deadline is checked when the connection is in hand, and once more right before the first byte is written
+(`shards.exchange`).
 """
 
 from __future__ import annotations
