@@ -47,21 +47,13 @@ class EngineMeters:
         self._queue_seconds.observe(waited_seconds)
 
     def reconciled(self, result: str, seconds: float) -> None:
-<<<<<<< HEAD
         """A reconcile has ended, and its slot is free again."""
         self._active.dec()
-        count = self._results.get(result)
-        if count is None:
-            count = self._results[result] = self._metrics.reconciles.labels(self._controller, result).inc
-        count()
-=======
-        """A reconcile has ended."""
         counts = self._results.get(result)
         if counts is None:
             counts = self._results[result] = tuple(self._counters(result))
         for count in counts:
             count()
->>>>>>> main
         self._seconds.observe(seconds)
         self._work_seconds.observe(seconds)
 
