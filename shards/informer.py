@@ -30,12 +30,17 @@ LIST_TIMEOUT_SECONDS = 60.0
 """For one page. The API server gives up on its own after 60 s."""
 
 
+def always() -> bool:
+    return True
+
+
 class Informer:
     """One informer: `run` it in a task, read `store`, and get `handler` called for every change.
 
     handler: called on the loop after the store has changed, once per change, in order. on_progress: called when the
     store's content or version has moved, after the handler calls. Both are plain functions; one that raises is logged
-    and does not stop the informer.
+    and does not stop the informer. listening: asked once for each first list; where nobody listens, which is before a
+    shard is opened, the handler is not told of what is there.
 
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
     trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
@@ -54,6 +59,7 @@ class Informer:
         *,
         handler: Callable[[Change], None],
         on_progress: Callable[[], None],
+        listening: Callable[[], bool] = always,
         clock: Clock,
         rng: random.Random,
         metrics: ShardMetrics | None = None,
@@ -73,6 +79,7 @@ class Informer:
         self._path = source.resource.path(namespace)
         self._handler = handler
         self._on_progress = on_progress
+        self._listening = listening
         self._clock = clock
         self._meters = InformerMeters(metrics, str(source.resource), clock)
         self._user_agent = user_agent
@@ -209,6 +216,7 @@ class Informer:
         for _ in gathering.compare():
             await self._slices.next()
         regressions = self.store.regressions
+        untold = not (self.store.resource_version or self._listening() or self.notes.on)
         changes = gathering.commit(self._machine.version)
         self._gathering = None
         if self.store.regressions != regressions:
@@ -216,7 +224,7 @@ class Informer:
         self.trouble = ""
         self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
-        for change in changes:
+        for change in () if untold else changes:
             self._hand_over(change)
             if self._slices.over():
                 await self._slices.next()

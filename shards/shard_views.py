@@ -77,6 +77,11 @@ class ShardView:
                 listener.close()
         self.listeners = [each for each in self.listeners if each[0] is not engine]
 
+    @property
+    def listening(self) -> bool:
+        """Whether any controller takes keys by now."""
+        return any(listener.listening for _, listener in self.listeners)
+
     def changed(self, change: Change) -> None:
         for _, listener in self.listeners:
             listener.changed(change)
@@ -133,7 +138,10 @@ def _make_view(
     def changed(change: Change) -> None:
         view.changed(change)
 
-    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, changed, moved))
+    def listening() -> bool:
+        return view.listening
+
+    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, changed, moved, listening))
     return view
 
 
@@ -144,6 +152,7 @@ def _make_feed(
     agent: UserAgent,
     changed: Callable[[Change], None],
     moved: Callable[[], None],
+    listening: Callable[[], bool],
 ) -> Feed:
     """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
     namespace = source.namespace
@@ -155,6 +164,7 @@ def _make_feed(
             source,
             handler=changed,
             on_progress=moved,
+            listening=listening,
             clock=runtime.clock,
             journal=runtime.journal,
             keeping=place.keeping,
@@ -166,6 +176,7 @@ def _make_feed(
         source,
         handler=changed,
         on_progress=moved,
+        listening=listening,
         clock=runtime.clock,
         rng=runtime.rng,
         metrics=runtime.metrics,

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
 from shards.clock import Clock
+from shards.informer import always
 from shards.informer_meters import HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
@@ -96,6 +97,7 @@ class SharedInformer:
         *,
         handler: Callable[[Change], None],
         on_progress: Callable[[], None],
+        listening: Callable[[], bool] = always,
         clock: Clock,
         journal: Journal,
         keeping: Keeping = EVERYTHING,
@@ -106,6 +108,7 @@ class SharedInformer:
         self.notes = InformerNotes(journal, source, clock)
         self._handler = handler
         self._on_progress = on_progress
+        self._listening = listening
         self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
         self._asked: list[asyncio.Future[str]] = []
@@ -190,6 +193,10 @@ class SharedInformer:
         self.notes.handed_over()
 
     # -- what the cache tells ----------------------------------------------------------------------------------------
+
+    @property
+    def listening(self) -> bool:
+        return self._listening() or self.notes.on
 
     def list_began(self, *, instead: bool) -> None:
         self.notes.list_began(instead=instead)
