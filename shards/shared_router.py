@@ -13,6 +13,7 @@ from shards.objects import Meta, newest
 from shards.shared_cache import NOTHING, Event, SharedCache
 from shards.source import Source
 from shards.store import Change, Entry, Replacement, StoreWriter
+from shards.watch_requests import Freshness
 
 _SLOT_BITS = 56
 
@@ -130,7 +131,7 @@ class ListWatch:
     """What the owner of a routed writer is told. began: which caches the list fills. committed: it is in their stores.
     handed_over: so are its consequences."""
 
-    began: Callable[[], Sequence[tuple[SharedCache, Replacement]]]
+    began: Callable[[Freshness], Sequence[tuple[SharedCache, Replacement]]]
     committed: Callable[[str], bool]
     handed_over: Callable[[], None]
 
@@ -164,8 +165,11 @@ class RoutedWriter(StoreWriter):
     def bookmark(self, resource_version: str) -> None:
         self.reached = resource_version
 
-    def begin(self) -> Replacement:
-        return _RoutedList(self, self._router, self._owner)
+    def begin(self, freshness: Freshness | None = None) -> Replacement:
+        """Raises ValueError without freshness, which decides whom the list serves."""
+        if freshness is None:
+            raise ValueError("how fresh is the list?")
+        return _RoutedList(self, self._router, self._owner, freshness)
 
 
 class _RoutedList(Replacement):
@@ -173,12 +177,12 @@ class _RoutedList(Replacement):
 
     __slots__ = ("_children", "_lists", "_owner", "_routed", "_router")
 
-    def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch) -> None:
+    def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch, freshness: Freshness) -> None:
         super().__init__(writer, 0)
         self._routed = writer
         self._router = router
         self._owner = owner
-        self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began()}
+        self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began(freshness)}
         self._children: dict[str, list[SharedCache]] = {}
         """Where an owned object was added, by UID."""
 

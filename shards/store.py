@@ -17,6 +17,7 @@ from shards.objects import Meta, at_least, newest
 from shards.postings import Postings
 from shards.relisted import Arrivals, Missing, retold
 from shards.store_reader import TOMBSTONES, StoreReader
+from shards.watch_requests import Freshness
 
 __all__ = ["COMPARE_SLICE", "TOMBSTONES", "Change", "Entry", "Replacement", "StoreReader", "StoreWriter"]
 
@@ -90,8 +91,8 @@ class StoreWriter:
             self._moves += 1
             view.resource_version = resource_version
 
-    def begin(self) -> Replacement:
-        """Starts to gather a list. Until it is committed, readers see the old state."""
+    def begin(self, freshness: Freshness | None = None) -> Replacement:
+        """Starts to gather a list. Until it is committed, readers see the old state. freshness: nothing to this one."""
         return Replacement(self, self._moves)
 
     def replace(self, entries: Sequence[Entry], resource_version: str) -> list[Change]:
