@@ -155,7 +155,9 @@ async def test_b47_characters_that_are_cut_in_two_arrive_whole(piece_bytes: int)
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["an event in the stream", "a status"])
-async def test_b29_b30_what_follows_a_lost_history_is_a_list_that_names_a_version_which_was_seen_or_none(old: bool) -> None:
+async def test_b29_b30_what_follows_a_lost_history_is_a_list_that_names_a_version_which_was_seen_or_none(
+    old: bool,
+) -> None:
     async with informed("a") as rig:
         rig.server.settings.watch_expired_as_status = old
         before = len(rig.asked())
