@@ -101,9 +101,12 @@ def _by_text(data: Any) -> tuple[str, ...]:
 class Informed:
     """told: what a consumer knows that only heard the changes. changes: all of them, in order."""
 
-    def __init__(self, settings: ServerSettings | None = None, *, selector: str = "", streams: bool = False) -> None:
+    def __init__(
+        self, of: ApiServer | None = None, *, selector: str = "", streams: bool = False, seed: int = 0
+    ) -> None:
+        """of: a server that others watch too, instead of one of its own."""
         loop = asyncio.get_running_loop()
-        self.server = ApiServer(settings or ServerSettings(), rng=random.Random(1), wall_seconds=loop.time)
+        self.server = of or ApiServer(ServerSettings(), rng=random.Random(1), wall_seconds=loop.time)
         self.kubectl = Client(InProcessTransport(self.server, clock=loop.time), user_agent="kubectl")
         self.transport = Noting(InProcessTransport(self.server, clock=loop.time))
         self.told = Told()
@@ -116,7 +119,7 @@ class Informed:
             handler=self._hear,
             on_progress=lambda: None,
             clock=loop.time,
-            rng=random.Random(2),
+            rng=random.Random(seed),
             metrics=ShardMetrics(self.registry),
             namespace="default",
             user_agent="informed",
