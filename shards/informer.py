@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from shards.client import Transport
 from shards.clock import Clock
-from shards.errors import ShardError, Unreachable
+from shards.errors import Forbidden, ShardError, Unreachable
 from shards.gathering import Gathering, initial_chunks
 from shards.informer_meters import InformerMeters
 from shards.informer_notes import InformerNotes
@@ -38,6 +38,7 @@ class Informer:
     and does not stop the informer.
 
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
+    refused: set from a request that is forbidden to one that succeeds. blind: never; see `NamespacedInformer`.
     trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
     waiting: it sends nothing for a while: the server asked for that, or the last requests failed.
     last_heard: boot-clock reading at the last byte from the server; 0.0 before the first.
@@ -65,6 +66,8 @@ class Informer:
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
+        self.refused = asyncio.Event()
+        self.blind = False
         self.trouble = ""
         self.waiting = False
         self.last_heard = 0.0
@@ -157,9 +160,15 @@ class Informer:
         if trouble != self.trouble:
             log.warning("%s %s: %s", self.source.resource, self.source.range.short, trouble)
         self.trouble = trouble
+        if isinstance(error, Forbidden):
+            self.refused.set()
         self._machine.failed(error, self._lasted())
         if not self._machine.complete:
             self.synced.clear()
+
+    def _healed(self) -> None:
+        self.trouble = ""
+        self.refused.clear()
 
     def _lasted(self) -> float:
         return 0.0 if self._answered_at is None else self._clock() - self._answered_at
@@ -213,7 +222,7 @@ class Informer:
         self._gathering = None
         if self.store.regressions != regressions:
             log.warning("%s: the new list is older than the view was", self.source.resource)
-        self.trouble = ""
+        self._healed()
         self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
         for change in changes:
@@ -231,7 +240,7 @@ class Informer:
         self._meters.watching()
         async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
             self._answered()
-            self.trouble = ""
+            self._healed()
             async for chunk in chunks:
                 self._heard()
                 await self._ingest(lines.feed(chunk))

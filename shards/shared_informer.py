@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
@@ -27,27 +26,6 @@ StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
 
 
 EVERYTHING = Keeping()
-
-
-class Feed(Protocol):
-    """An informer, as a shard uses it. See `shards.informer.Informer`."""
-
-    source: Source
-    synced: asyncio.Event
-    notes: InformerNotes
-
-    @property
-    def store(self) -> StoreReader: ...
-    @property
-    def trouble(self) -> str: ...
-    @property
-    def waiting(self) -> bool: ...
-    @property
-    def last_heard(self) -> float: ...
-    @property
-    def current_at(self) -> float: ...
-    def relist(self) -> asyncio.Future[str]: ...
-    async def run(self) -> None: ...
 
 
 class SharedStreams:
@@ -101,6 +79,8 @@ class SharedInformer:
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
+        self.refused = asyncio.Event()
+        self.blind = False
         self.notes = InformerNotes(journal, source, clock)
         self._handler = handler
         self._on_progress = on_progress
@@ -208,6 +188,10 @@ class SharedInformer:
             self.synced.set()
         else:
             self.synced.clear()
+        if self._stream.refused(self._cache):
+            self.refused.set()
+        else:
+            self.refused.clear()
 
     def progressed(self) -> None:
         try:

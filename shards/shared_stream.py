@@ -23,6 +23,7 @@ from shards.shared_cache import SharedCache
 from shards.shared_router import ListWatch, RoutedSource, RoutedWriter, Router
 from shards.source import Source
 from shards.store import Change, Replacement
+from shards.told_event import ToldEvent
 from shards.useragent import UserAgent
 from shards.watch_requests import Freshness
 
@@ -88,7 +89,8 @@ class SharedStream:
         self._listing = self._router.listing = False
         self._writer.reached = ""
         informer = self._make.informer(self._source, self._writer, self._progressed, covered=None)
-        informer.synced = _Told(self._refresh)
+        informer.synced = ToldEvent(self._refresh)
+        informer.refused = ToldEvent(self._refresh)
         return informer
 
     @property
@@ -121,6 +123,11 @@ class SharedStream:
         beside = self._beside.informer.trouble if self._beside is not None and cache in self._beside.caches else ""
         return self.informer.trouble or beside
 
+    def refused(self, cache: SharedCache) -> bool:
+        """Whether what brings the cache up to date was forbidden."""
+        beside = self._beside if self._beside is not None and cache in self._beside.caches else None
+        return self.informer.refused.is_set() or (beside is not None and beside.informer.refused.is_set())
+
     def waiting(self, cache: SharedCache) -> bool:
         """Whether what brings the cache up to date sits out a pause."""
         beside = self._beside if self._beside is not None and cache in self._beside.caches else None
@@ -142,6 +149,7 @@ class SharedStream:
         needing = [cache for cache in self.caches if cache.needs_list]
         if needing:
             self._beside = _Beside(needing, self._make, self._writer, self._beside_ended)
+            self._beside.informer.refused = ToldEvent(self._refresh)
 
     def _end_beside(self, beside: _Beside) -> None:
         self._beside = None
@@ -252,19 +260,3 @@ class _Beside:
 
 
 def _nothing() -> None: ...
-
-
-class _Told(asyncio.Event):
-    """An event whose owner's followers are told when it changes."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__()
-        self._tell = tell
-
-    def set(self) -> None:
-        super().set()
-        self._tell()
-
-    def clear(self) -> None:
-        super().clear()
-        self._tell()

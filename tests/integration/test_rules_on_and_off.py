@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shards.fenced
-import shards.watch
+import shards.listing
 from fleet.membership import MemberWatch
 from shards.breaker import Breaker
 from shards.engine import Engine
@@ -194,7 +194,7 @@ def _(patch: Patch) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_pages(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(shards.watch, "PAGE_LIMIT", 4)
+    monkeypatch.setattr(shards.listing, "PAGE_LIMIT", 4)
 
 
 def fleet_of(rule: Rule, broken: frozenset[str]) -> tuple[SmallFleet, Author]:
