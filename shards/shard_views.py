@@ -12,6 +12,7 @@ from shards.engine import Engine
 from shards.feed import Feed
 from shards.handlers import Route
 from shards.informer import Informer
+from shards.informer_meters import HookCounts
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import KeyRange, PartitionKey
 from shards.listener import Listener
@@ -185,6 +186,7 @@ def _make_part(
             keeping=place.keeping,
             bodies=runtime.bodies[source.resource],
         )
+    meters = HookCounts(runtime.metrics, str(source.resource))
     return Informer(
         runtime.limited,
         source,
@@ -196,7 +198,7 @@ def _make_part(
         namespace=namespace,
         user_agent=str(agent),
         journal=journal,
-        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock)),
+        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock, meters)),
     )
 
 

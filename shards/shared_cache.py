@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from shards.bodies import Bodies
 from shards.clock import Clock
+from shards.hooks import NO_HOOK_METERS, HookMeters
 from shards.indexes import Index
 from shards.intake import Intake, Transform
 from shards.list_waiters import ListWaiters
@@ -35,9 +36,14 @@ class Keeping(NamedTuple):
     metadata_only: bool = False
     indexes: tuple[Index, ...] = ()
 
-    def intake(self, bodies: Bodies | None, clock: Clock | None) -> Intake:
+    def intake(self, bodies: Bodies | None, clock: Clock | None, meters: HookMeters = NO_HOOK_METERS) -> Intake:
         return Intake(
-            bodies, transform=self.transform, metadata_only=self.metadata_only, indexes=self.indexes, clock=clock
+            bodies,
+            transform=self.transform,
+            metadata_only=self.metadata_only,
+            indexes=self.indexes,
+            clock=clock,
+            meters=meters,
         )
 
 
@@ -85,11 +91,12 @@ class SharedCache:
         keeping: Keeping | None = None,
         bodies: Bodies | None = None,
         clock: Clock | None = None,
+        meters: HookMeters = NO_HOOK_METERS,
     ) -> None:
         """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
         self.keeping = keeping or Keeping()
-        self.writer = StoreWriter(self.keeping.intake(bodies, clock))
+        self.writer = StoreWriter(self.keeping.intake(bodies, clock, meters))
         self.subscribers: list[Subscriber] = []
         self.waiters = ListWaiters()
         self.complete = False

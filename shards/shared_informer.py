@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
 from shards.clock import Clock
+from shards.informer_meters import HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
 from shards.objects import Resource
@@ -43,12 +44,13 @@ class SharedStreams:
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
+        meters = HookCounts(make.metrics, str(source.resource))
         if source.role != "watched":
-            return stream, SharedCache(source, keeping, bodies, make.clock)
+            return stream, SharedCache(source, keeping, bodies, make.clock, meters)
         place = key, source.digest, keeping
         cache = self._caches.get(place)
         if cache is None:
-            cache = self._caches[place] = SharedCache(source, keeping, bodies, make.clock)
+            cache = self._caches[place] = SharedCache(source, keeping, bodies, make.clock, meters)
         return stream, cache
 
 
