@@ -12,7 +12,8 @@ from shards.client import Transport
 from shards.clock import Clock
 from shards.errors import Forbidden, ShardError, Unreachable
 from shards.gathering import Gathering, initial_chunks
-from shards.informer_meters import InformerMeters
+from shards.hooks import Hook
+from shards.informer_meters import HANDLER, InformerMeters
 from shards.informer_notes import InformerNotes
 from shards.journal import NO_JOURNAL, Journal
 from shards.list_waiters import ListWaiters
@@ -34,8 +35,8 @@ class Informer:
     """One informer: `run` it in a task, read `store`, and get `handler` called for every change.
 
     handler: called on the loop after the store has changed, once per change, in order. on_progress: called when the
-    store's content or version has moved, after the handler calls. Both are plain functions; one that raises is logged
-    and does not stop the informer.
+    store's content or version has moved, after the handler calls. Both are plain functions; one that raises is reported
+    (`shards.hooks`) and does not stop the informer.
 
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
     refused: set from a request that is forbidden to one that succeeds. blind: never; see `NamespacedInformer`.
@@ -76,8 +77,9 @@ class Informer:
         self._path = source.resource.path(namespace)
         self._handler = handler
         self._on_progress = on_progress
+        self._meters = InformerMeters(metrics, str(source.resource), clock, journal)
+        self._failures = Hook(HANDLER, handler, None, self._meters.hooks)
         self._clock = clock
-        self._meters = InformerMeters(metrics, str(source.resource), clock)
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
@@ -315,11 +317,11 @@ class Informer:
         self.notes.changed(change)
         try:
             self._handler(change)
-        except Exception:  # the author's mapping functions run in here; one bad object must not stop the others
-            log.exception("handler of %s failed", self.source.resource)
+        except Exception as error:  # one bad object must not stop the others
+            self._failures.failed(f"a change of {self.source.resource}", error)
 
     def _progressed(self) -> None:
         try:
             self._on_progress()
-        except Exception:  # as for the handler
-            log.exception("progress of %s failed", self.source.resource)
+        except Exception as error:  # as for the handler
+            self._failures.failed(f"the progress of {self.source.resource}", error)

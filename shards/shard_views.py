@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from shards.clock import Clock
 from shards.controller import Controller, Selection
 from shards.engine import Engine
 from shards.feed import Feed
@@ -56,17 +55,20 @@ class ShardView:
         """Whose keys depend on this view; each once."""
         return list({id(engine): engine for engine, _ in self.listeners}.values())
 
-    def attach(self, engine: Engine, route: Route, everything: Callable[[], Iterable[Key]], clock: Clock) -> Listener:
+    def attach(
+        self, engine: Engine, route: Route, everything: Callable[[], Iterable[Key]], runtime: WorkerRuntime
+    ) -> Listener:
         """One that comes after the first list is told what is there."""
         resource = self.source.resource
         listener = Listener(
-            f"{engine.controller.name} of {resource}",
+            engine.controller.name,
             route,
             active=lambda: engine.fence is not None,
             add=lambda key, low_priority: engine.add(key, low_priority=low_priority),
             progressed=lambda: engine.progress(resource),
             everything=everything,
-            clock=clock,
+            clock=runtime.clock,
+            meters=HookCounts(runtime.metrics, str(resource), runtime.clock, runtime.journal),
         )
         self.listeners.append((engine, listener))
         if len(self.store):
@@ -174,7 +176,9 @@ def _make_part(
     """One watch's part."""
     namespace = source.namespace
     if can_share(source):
-        make = StreamMaker(runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
+        make = StreamMaker(
+            runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace, runtime.journal
+        )
         return SharedInformer(
             runtime.streams,
             make,
@@ -186,7 +190,7 @@ def _make_part(
             keeping=place.keeping,
             bodies=runtime.bodies[source.resource],
         )
-    meters = HookCounts(runtime.metrics, str(source.resource))
+    meters = HookCounts(runtime.metrics, str(source.resource), runtime.clock, runtime.journal)
     return Informer(
         runtime.limited,
         source,
@@ -214,7 +218,7 @@ def make_engine(
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:
-        own[resource].attach(engine, route, primaries.each_key, runtime.clock)
+        own[resource].attach(engine, route, primaries.each_key, runtime)
 
     attach(controller.primary, Route.primary())
     for resource in controller.owned:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
 from shards.clock import Clock
-from shards.informer_meters import HookCounts
+from shards.hooks import Hook
+from shards.informer_meters import HANDLER, HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
 from shards.objects import Resource
@@ -19,8 +19,6 @@ from shards.shared_stream import SharedStream, StreamMaker
 from shards.slices import Slices
 from shards.source import FilterMode, Source
 from shards.store import Change, StoreReader
-
-log = logging.getLogger(__name__)
 
 StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
 """(resource, namespace, query, member)."""
@@ -44,7 +42,7 @@ class SharedStreams:
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
-        meters = HookCounts(make.metrics, str(source.resource))
+        meters = HookCounts(make.metrics, str(source.resource), make.clock, make.journal)
         if source.role != "watched":
             return stream, SharedCache(source, keeping, bodies, make.clock, meters)
         place = key, source.digest, keeping
@@ -85,6 +83,7 @@ class SharedInformer:
         self.blind = False
         self.notes = InformerNotes(journal, source, clock)
         self._handler = handler
+        self._failures = Hook(HANDLER, handler, None, HookCounts(make.metrics, str(source.resource), clock, journal))
         self._on_progress = on_progress
         self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
@@ -198,12 +197,12 @@ class SharedInformer:
     def progressed(self) -> None:
         try:
             self._on_progress()
-        except Exception:  # as for the handler
-            log.exception("progress of %s failed", self.source.resource)
+        except Exception as error:  # as for the handler
+            self._failures.failed(f"the progress of {self.source.resource}", error)
 
     def _hand_over(self, change: Change) -> None:
         self.notes.changed(change)
         try:
             self._handler(change)
-        except Exception:  # one bad object must not stop the others, nor the other shards
-            log.exception("handler of %s failed", self.source.resource)
+        except Exception as error:  # one bad object must not stop the others, nor the other shards
+            self._failures.failed(f"a change of {self.source.resource}", error)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from shards.client import Transport
 from shards.clock import Clock
 from shards.informer import Informer
+from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE, KeyRange
 from shards.metrics import ShardMetrics
 from shards.objects import at_least
@@ -40,6 +41,8 @@ class StreamMaker:
     metrics: ShardMetrics | None
     user_agent: UserAgent
     namespace: str = ""
+    journal: Journal = NO_JOURNAL
+    """For what authors' functions do; a stream's own lists are no view's."""
 
     def informer(
         self, source: RoutedSource, writer: RoutedWriter, on_progress: Callable[[], None], *, covered: KeyRange | None

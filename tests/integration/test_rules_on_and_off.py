@@ -108,6 +108,7 @@ def _(patch: Patch) -> None:
     asked = Listing.next_page
 
     def from_any_cache(self: Listing) -> ListPage:
+        self.floor = ""  # nor is it asked how old the answer is
         return ListPage((*asked(self).query, ("resourceVersion", "0")), first=True)
 
     patch.setattr(Listing, "next_page", from_any_cache)
