@@ -134,7 +134,9 @@ class Engine:
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""
         now = self._runtime.clock()
-        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
+        active = self._runtime.slots.held(self.controller.name)
+        parked, failing = len(self.parked), self.failing.count()
+        self._meters.measured(now, self.queue, active=active, parked=parked, failing=failing)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
