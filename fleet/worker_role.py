@@ -14,8 +14,9 @@ from fleet.metrics import FleetMetrics, new_registry, snapshot
 from fleet.plan import PRODUCT, RunPlan
 from fleet.record import Incarnation
 from fleet.watchdog import Watchdog, WatchdogSettings
-from fleet.worker import Worker, WorkerSettings
+from fleet.worker import Worker
 from fleet.worker_journal import observed, open_journal
+from fleet.worker_settings import WorkerSettings
 from shards.clock import boot_seconds
 from shards.controller import identity_of, scope_of
 from shards.errors import ApiError, Unreachable
