@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TypeVar
 
 import msgspec
 
@@ -25,6 +27,7 @@ from fleet.coordination import (
     ShardStatus,
     Standby,
     StoredMap,
+    WaitingRecord,
     natural,
 )
 from fleet.lease import Lease, Times, check_owner, lease_object, lease_of, micro_time
@@ -53,6 +56,8 @@ __all__ = [
     "shard_record",
     "shard_record_from_lease",
 ]
+
+R = TypeVar("R", FailingRecord, WaitingRecord)
 
 MAX_WATERMARK_BYTES = 128 * 1024
 """All annotations of an object share 256 KiB. A longer watermark is left out: the next owner lists instead."""
@@ -117,7 +122,8 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         scope=lease.note("scope"),
         renewals=natural(lease.note("renewals")) or 0,
         loads=_loads(lease.note("loads")),
-        failing=_failing(lease.note("failing")),
+        failing=_each(lease.note("failing"), FailingRecord),
+        waiting=_each(lease.note("waiting"), WaitingRecord),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -133,8 +139,9 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "seen-map": str(record.seen_map),
         "scope": record.scope,
         "renewals": str(record.renewals),
-        "loads": msgspec.json.encode(record.loads).decode() if record.loads else "",
+        "loads": _loads_text(record.loads),
         "failing": msgspec.json.encode(record.failing).decode() if record.failing else "",
+        "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(
@@ -166,9 +173,18 @@ def _loads(text: str) -> Mapping[str, ShardLoad]:
         return {}
 
 
-def _failing(text: str) -> tuple[FailingRecord, ...]:
+def _loads_text(loads: Mapping[str, ShardLoad]) -> str:
+    """Without what is zero: a member may hold thousands of shards, most of them idle, and a Lease has its limit."""
+    if not loads:
+        return ""
+    telling = {each: {name: value for name, value in asdict(load).items() if value} for each, load in loads.items()}
+    return msgspec.json.encode(telling).decode()
+
+
+def _each(text: str, kind: type[R]) -> tuple[R, ...]:
+    """Those that were written down; none where somebody edited them."""
     try:
-        return msgspec.json.decode(text, type=tuple[FailingRecord, ...]) if text else ()
+        return msgspec.json.decode(text, type=tuple[kind, ...]) if text else ()  # type: ignore[valid-type]
     except (msgspec.MsgspecError, RecursionError):
         return ()
 

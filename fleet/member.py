@@ -21,6 +21,7 @@ from fleet.coordination import (
     Incarnation,
     MemberRecord,
     ShardLoad,
+    WaitingRecord,
 )
 from fleet.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
 from fleet.telemetry import Telemetry
@@ -40,6 +41,7 @@ class Report:
     leaving: bool = False
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
     failing: tuple[FailingRecord, ...] = ()
+    waiting: tuple[WaitingRecord, ...] = ()
 
 
 class Member:
@@ -187,6 +189,7 @@ class Member:
             leaving=report.leaving,
             loads=report.loads,
             failing=report.failing,
+            waiting=report.waiting,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

@@ -27,6 +27,7 @@ from fleet.owned_shard import OwnedShard
 from fleet.range_runner import RangeRunner, RunnerContext
 from fleet.refusal import check_map
 from fleet.telemetry import Telemetry
+from fleet.waiting_records import waiting_records
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange, PartitionKey
 
@@ -168,6 +169,7 @@ class Worker:
             leaving=self._leaving_since is not None,
             loads={each: load for each, load in loads.items() if load is not None},
             failing=failing_records(self.runners.values(), self.clock(), self._today()),
+            waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from fleet.coordination import (
     Incarnation,
     MemberRecord,
     ProtocolMismatch,
+    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
@@ -260,8 +261,16 @@ def test_loads_that_cannot_be_read_are_none(broken: str) -> None:
 
 
 @pytest.mark.parametrize("broken", ["{", "{}", '[{"controller": "a"}]', '[{"since": "long ago"}]'])
-def test_failing_keys_that_cannot_be_read_are_none(broken: str) -> None:
+def test_failing_and_waiting_keys_that_cannot_be_read_are_none(broken: str) -> None:
     assert read_member(annotated(member_lease(member()), failing=broken)).failing == ()
+    assert read_member(annotated(member_lease(member()), waiting=broken)).waiting == ()
+
+
+def test_what_is_zero_takes_no_room_in_the_loads() -> None:
+    lease = member_lease(member(loads={"r": ShardLoad(objects=7), "s": ShardLoad()}))
+    [text] = [text for name, text in lease["metadata"]["annotations"].items() if name.endswith("/loads")]
+    assert text == '{"r":{"objects":7},"s":{}}'
+    assert read_member(lease).loads == {"r": ShardLoad(objects=7), "s": ShardLoad()}
 
 
 @pytest.mark.parametrize(
