@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from fleet.coordination import (
+from fleet.handover import is_free, standby_of
+from fleet.record import (
     CoordinatorRecord,
     FailingRecord,
     Holder,
@@ -24,7 +25,6 @@ from fleet.coordination import (
     ShardStatus,
     WaitingRecord,
 )
-from fleet.handover import is_free, standby_of
 from fleet.status_rows import (
     OWNED_STATES,
     FailingRow,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import nsmallest
 
-from fleet.coordination import WaitingRecord
 from fleet.range_runner import RangeRunner
+from fleet.record import WaitingRecord
 
 MOST = 20
 """Of one member, as of failing keys."""

@@ -21,6 +21,7 @@ from shards.list_waiters import ListWaiters
 from shards.objects import Meta, at_least
 from shards.source import Source
 from shards.store import Change, Replacement, StoreWriter
+from shards.watch_requests import Freshness
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ class SharedCache:
     of what it returned), live. Events are kept in all but the last.
     complete: live, or was and is being listed again: nothing is missing that was not asked for.
     settled: not handing over.
-    began_at: boot-clock reading at the beginning of the list that is in the store; current_at: as for an informer.
+    began_at: what the list that is in the store, or is under way, shows: all that was there at this boot-clock reading.
+    current_at: as for an informer.
     """
 
     def __init__(
@@ -110,6 +112,11 @@ class SharedCache:
     def live(self) -> bool:
         """Whether events go into the store as they come."""
         return self._kept is None
+
+    async def at_rest(self) -> None:
+        """Until no list is being handed over."""
+        while not self.settled.is_set():
+            await self.settled.wait()
 
     @property
     def needs_list(self) -> bool:
@@ -175,15 +182,16 @@ class SharedCache:
         if self._kept is None:
             self._kept = OrderedDict()
 
-    def begin(self, now: float, *, drop_kept: bool) -> Replacement:
-        """A list begins, which serves all that was asked for so far. drop_kept: no event from before is needed after
-        it, since the stream itself goes on from this list."""
+    def begin(self, freshness: Freshness, *, drop_kept: bool) -> Replacement:
+        """A list begins, which serves all that was asked for so far if it is fresh. drop_kept: no event from before is
+        needed after it, since the stream itself goes on from this list."""
         self.keep_events()
         if drop_kept:
             self._kept = OrderedDict()
         self._overflowed = self._gap = False
-        self.waiters.list_began()
-        self.began_at = now
+        if freshness.fresh:
+            self.waiters.list_began()
+        self.began_at = freshness.shows_at
         for each in self.subscribers:
             each.list_began(instead=self.gathering)
         self.gathering = True

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from fleet.coordination import (
+from fleet.record import (
     FailingRecord,
     Holder,
     Incarnation,
