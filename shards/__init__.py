@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shards.context import Context, PlainContext, Request
+    from shards.context import Context, Request
     from shards.controller import Controller, Result
     from shards.errors import NotReadyYet, TerminalError
+    from shards.plain_context import PlainContext
 
 __all__ = ["Context", "Controller", "NotReadyYet", "PlainContext", "Request", "Result", "TerminalError"]
 
@@ -22,7 +23,7 @@ _HOMES = {
     "Context": "shards.context",
     "Controller": "shards.controller",
     "NotReadyYet": "shards.errors",
-    "PlainContext": "shards.context",
+    "PlainContext": "shards.plain_context",
     "Request": "shards.context",
     "Result": "shards.controller",
     "TerminalError": "shards.errors",
