@@ -22,6 +22,7 @@ from shards.errors import NotOwner, Undrained
 from shards.failing_keys import FailingKey
 from shards.keyrange import KeyRange
 from shards.tenure import Tenure
+from shards.waiting_keys import WaitingKey
 from shards.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,10 @@ class RangeRunner:
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing here; none while the range is not held."""
         return self.shard.failing(most) if self.shard is not None and self.holding else []
+
+    def waiting(self, most: int) -> list[WaitingKey]:
+        """Keys that wait for long here; none while the range is not held."""
+        return self.shard.waiting(most) if self.shard is not None and self.holding else []
 
     # -- deciding ---------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from fleet.record import Incarnation, MemberRecord
 from fleet.refusal import check_map
 from fleet.runner_context import RunnerContext
 from fleet.telemetry import Telemetry
+from fleet.waiting_records import waiting_records
 from fleet.worker_settings import WorkerSettings
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange
@@ -148,6 +149,7 @@ class Worker:
             leaving=self._leaving_since is not None,
             loads={each: load for each, load in loads.items() if load is not None},
             failing=failing_records(self.runners.values(), self.clock(), self._today()),
+            waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
