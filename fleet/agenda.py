@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fleet.coordination import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.handover import is_free, standby_of
 from fleet.membership import MemberWatch, floors
 from fleet.planner import Move, PlanSettings, eligible, plan
+from fleet.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.reshard import Upkeep, remembered_epochs, upkeep
 from shards.keyrange import KeyRange
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fleet.coordination import ShardMap, ShardRecord
 from fleet.handover import is_free
+from fleet.record import ShardMap, ShardRecord
 
 
 def working_members(shard_map: ShardMap, records: Iterable[ShardRecord], me: str) -> int:

@@ -11,15 +11,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.coordination import (
-    CasConflict,
-    Coordination,
-    CoordinationUnavailable,
-    CoordinatorRecord,
-    Incarnation,
-)
+from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable
 from fleet.election import Watch, renewed, resigned, stand
 from fleet.membership import Sighting, acting_until, sight
+from fleet.record import CoordinatorRecord, Incarnation
 from shards.clock import Clock
 
 log = logging.getLogger(__name__)

@@ -14,9 +14,10 @@ from dataclasses import replace
 from fleet.agenda import Look, Memory, draw_up
 from fleet.candidate import Candidate, Office
 from fleet.confirmation import keep_confirmed
-from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView, Incarnation
+from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.handover import is_free
 from fleet.planner import PlanSettings
+from fleet.record import Incarnation
 from fleet.registrar import FleetLayout, Registrar
 from fleet.telemetry import Telemetry
 from shards.clock import Clock, boot_seconds

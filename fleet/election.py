@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from fleet.coordination import CoordinatorRecord, Incarnation
 from fleet.membership import Sighting
+from fleet.record import CoordinatorRecord, Incarnation
 
 
 class Stand(NamedTuple):

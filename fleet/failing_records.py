@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import nsmallest
 
-from fleet.coordination import FailingRecord
 from fleet.range_runner import RangeRunner
+from fleet.record import FailingRecord
 
 MOST = 20
 """Of one member. Each takes up to half a KiB of a Lease that is written every two seconds while it fails."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus, Standby
+from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from shards.keyrange import KeyRange
 from shards.watermark import Watermark
 

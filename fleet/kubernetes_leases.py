@@ -13,27 +13,14 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from fleet.coordination import (
-    CoordinationUnavailable,
-    CoordinatorRecord,
-    MemberRecord,
-    ShardMap,
-    ShardRecord,
-    StoredMap,
-)
+from fleet.coordination import CoordinationUnavailable
 from fleet.kubernetes_view import KubernetesView
-from fleet.lease_records import (
-    Lease,
-    coordinator_record,
-    lease_from_coordinator,
-    lease_from_member,
-    lease_from_shard,
-    member_record,
-    shard_record,
-)
+from fleet.lease_records import Lease, coordinator_record, lease_from_coordinator, lease_from_member, member_record
 from fleet.map_record import configmap_from_map, stored_map
 from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names
+from fleet.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord, StoredMap
 from fleet.record_api import RecordApi
+from fleet.shard_lease import lease_from_shard, shard_record
 from shards.client import Transport
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange, PartitionKey

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from fleet.coordination import PROTOCOL_VERSION, ProtocolMismatch, natural
+from fleet.coordination import ProtocolMismatch
 from fleet.object_names import FLEET_LABEL, Kind, Names
+from fleet.record import PROTOCOL_VERSION, natural
 from shards.objects import DOMAIN, Meta, Object
 
 _MAX_INT32 = 2**31 - 1

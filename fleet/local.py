@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from fleet.coordination import (
-    CasConflict,
-    CoordinationUnavailable,
-    CoordinatorRecord,
-    MemberRecord,
-    ShardMap,
-    ShardRecord,
-    StoredMap,
-)
+from fleet.coordination import CasConflict, CoordinationUnavailable
 from fleet.local_store import Faults, LocalStore
 from fleet.local_view import LocalView
 from fleet.map_record import check_layout
 from fleet.object_names import Kind
+from fleet.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord, StoredMap
 from fleet.record_cache import Record
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange, PartitionKey

@@ -7,15 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar, cast
 
-from fleet.coordination import (
-    CasConflict,
-    CoordinationUnavailable,
-    CoordinatorRecord,
-    MemberRecord,
-    ShardRecord,
-    StoredMap,
-)
+from fleet.coordination import CasConflict, CoordinationUnavailable
 from fleet.object_names import Kind
+from fleet.record import CoordinatorRecord, MemberRecord, ShardRecord, StoredMap
 from fleet.record_cache import Record
 
 W = TypeVar("W", StoredMap, MemberRecord, ShardRecord, CoordinatorRecord)

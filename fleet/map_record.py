@@ -6,8 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from fleet.coordination import PROTOCOL_VERSION, MapUnreadable, ProtocolMismatch, ShardMap, StoredMap
+from fleet.coordination import MapUnreadable, ProtocolMismatch
 from fleet.object_names import Kind, Names
+from fleet.record import PROTOCOL_VERSION, ShardMap, StoredMap
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey, ranges_from
 from shards.objects import Object
 

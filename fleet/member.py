@@ -11,18 +11,9 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from fleet.coordination import (
-    CasConflict,
-    Coordination,
-    CoordinationUnavailable,
-    CoordinationView,
-    FailingRecord,
-    Holder,
-    Incarnation,
-    MemberRecord,
-    ShardLoad,
-)
+from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
+from fleet.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad
 from fleet.telemetry import Telemetry
 from shards.clock import Clock
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fleet.coordination import Incarnation, MemberRecord, ShardMap, ShardRecord
+from fleet.record import Incarnation, MemberRecord, ShardMap, ShardRecord
 
 ACTING_SHARE = 0.85
 """Part of the lease during which its holder may act."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fleet.coordination import ShardLoad
+from fleet.record import ShardLoad
 from shards.failing_keys import FailingKey
 from shards.tenure import Tenure
 from shards.watermark import Watermark

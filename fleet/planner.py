@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fleet.coordination import MemberRecord
+from fleet.record import MemberRecord
 from shards.keyrange import KeyRange
 
 

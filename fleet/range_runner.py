@@ -13,18 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from fleet.coordination import (
-    CasConflict,
-    Coordination,
-    CoordinationUnavailable,
-    Holder,
-    ShardLoad,
-    ShardRecord,
-    Standby,
-)
+from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable
 from fleet.exitcodes import EX_DEADLINE
 from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, released
 from fleet.owned_shard import OwnedShard, shard_load
+from fleet.record import Holder, ShardLoad, ShardRecord, Standby
 from fleet.telemetry import Telemetry
 from shards.clock import Clock
 from shards.errors import NotOwner, Undrained

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 import msgspec
 
 from fleet.coordination import CasConflict, CoordinationUnavailable, MapUnreadable
-from fleet.lease_records import Lease, Times, lease_of, member_record, micro_time, shard_record
+from fleet.lease_records import Lease, Times, lease_of, member_record, micro_time
 from fleet.map_record import stored_map
 from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names
 from fleet.record_cache import Record
+from fleet.shard_lease import shard_record
 from shards.client import Transport
 from shards.errors import ApiError, Conflict, NotFound, NotOwner, Unreachable
 from shards.objects import Meta, Object, Resource, version_key

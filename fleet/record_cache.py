@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import cast
 
 from fleet.changes import Changes
-from fleet.coordination import Change, MemberRecord, ShardRecord, ShardStatus, StoredMap
+from fleet.coordination import Change
 from fleet.followed import Followed
 from fleet.object_names import Kind
+from fleet.record import MemberRecord, ShardRecord, ShardStatus, StoredMap
 from shards.keyrange import KeyRange
 
 Record = StoredMap | ShardRecord | MemberRecord

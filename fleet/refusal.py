@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet.coordination import PROTOCOL_VERSION, ShardMap
+from fleet.record import PROTOCOL_VERSION, ShardMap
 from shards.errors import ConfigError
 from shards.keyrange import HASH_VERSION, PartitionKey
 

@@ -14,16 +14,9 @@ from dataclasses import dataclass, replace
 
 from fleet.agenda import Absence, Agenda, Memory
 from fleet.candidate import Office
-from fleet.coordination import (
-    CasConflict,
-    Coordination,
-    Holder,
-    MapUnreadable,
-    ShardMap,
-    ShardRecord,
-    StoredMap,
-)
+from fleet.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.membership import expel, fence, floors
+from fleet.record import Holder, ShardMap, ShardRecord, StoredMap
 from fleet.refusal import check_map
 from fleet.reshard import activated, may_retire, rebuilt, retired
 from fleet.telemetry import Telemetry

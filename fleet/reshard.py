@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from fleet.coordination import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.handover import is_free
+from fleet.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from shards.keyrange import SPACE, KeyRange
 
 

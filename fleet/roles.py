@@ -16,7 +16,6 @@ import uvloop
 from fleet import __version__
 from fleet.agent import AgentServer
 from fleet.child import ChildStart
-from fleet.coordination import Incarnation
 from fleet.coordinator import Coordinator, FleetLayout
 from fleet.exitcodes import EX_OK
 from fleet.health import HealthServer
@@ -25,6 +24,7 @@ from fleet.logs import dropped_lines
 from fleet.metrics import FleetMetrics, new_registry, snapshot
 from fleet.plan import RunPlan
 from fleet.planner import PlanSettings
+from fleet.record import Incarnation
 from fleet.watchdog import Watchdog, WatchdogSettings
 from fleet.worker import Worker, WorkerSettings
 from fleet.worker_journal import observed, open_journal

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from fleet.coordination import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord
 from fleet.lease_records import (
     coordinator_record,
     lease_of,
@@ -16,6 +15,7 @@ from fleet.lease_records import (
     shard_record_from_lease,
 )
 from fleet.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind, Names
+from fleet.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord
 from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.client import Client
 from shards.errors import NotFound, ShardError

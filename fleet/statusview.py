@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from fleet.coordination import (
+from fleet.handover import is_free, standby_of
+from fleet.record import (
     CoordinatorRecord,
     Holder,
     Incarnation,
@@ -21,7 +22,6 @@ from fleet.coordination import (
     ShardRecord,
     ShardStatus,
 )
-from fleet.handover import is_free, standby_of
 from fleet.status_rows import (
     OWNED_STATES,
     FailingRow,

@@ -17,7 +17,7 @@ from typing import Any
 
 from fleet.budget_share import working_members
 from fleet.confirmation import keep_confirmed
-from fleet.coordination import Coordination, CoordinationView, Incarnation, MemberRecord
+from fleet.coordination import Coordination, CoordinationView
 from fleet.failing_records import failing_records
 from fleet.handover import Phase, Seen
 from fleet.health import unready_reason
@@ -25,6 +25,7 @@ from fleet.member import Member, Report
 from fleet.membership import highest_named_epoch
 from fleet.owned_shard import OwnedShard
 from fleet.range_runner import RangeRunner, RunnerContext
+from fleet.record import Incarnation, MemberRecord
 from fleet.refusal import check_map
 from fleet.telemetry import Telemetry
 from shards.clock import Clock, boot_seconds

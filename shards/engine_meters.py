@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from shards.metrics import ShardMetrics
 from shards.objects import Key
@@ -10,6 +10,13 @@ from shards.workqueue import WorkQueue
 
 _ERRORS = frozenset({"error", "timeout", "terminal"})
 """Results that are failures of the reconcile, as controller-runtime counts them."""
+
+_DONE = frozenset({"success", "terminal", "cancelled"})
+"""Results after which the key does not wait for a time of its own. All others are retries, as client-go counts them:
+whatever is added with a delay."""
+
+_PRIORITIES = ("0", "-100")
+"""Of ordinary and of low-priority keys: controller-runtime's figures."""
 
 
 class EngineMeters:
@@ -19,13 +26,14 @@ class EngineMeters:
         names = (controller, controller)
         self._metrics = metrics
         self._controller = controller
-        self._results: dict[str, Callable[[], None]] = {}
+        self._results: dict[str, tuple[Callable[[], None], ...]] = {}
+        self._retries = metrics.retries.labels(*names)
         self._active = metrics.active.labels(controller)
         self._seconds = metrics.reconcile_seconds.labels(controller)
         self._queue_seconds = metrics.queue_seconds.labels(*names)
         self._work_seconds = metrics.work_seconds.labels(*names)
         self._adds = metrics.adds.labels(*names)
-        self._depth = metrics.queue_depth.labels(*names, shard)
+        self._depths = [metrics.queue_depth.labels(*names, priority, shard) for priority in _PRIORITIES]
         self._unfinished = metrics.unfinished.labels(*names, shard)
         self._longest_running = metrics.longest_running.labels(*names, shard)
         self._parked = metrics.parked.labels(controller, shard)
@@ -40,18 +48,26 @@ class EngineMeters:
 
     def reconciled(self, result: str, seconds: float) -> None:
         """A reconcile has ended."""
-        count = self._results.get(result)
-        if count is None:
-            count = self._results[result] = self._metrics.reconciles.labels(self._controller, result).inc
-        count()
+        counts = self._results.get(result)
+        if counts is None:
+            counts = self._results[result] = tuple(self._counters(result))
+        for count in counts:
+            count()
         self._seconds.observe(seconds)
         self._work_seconds.observe(seconds)
+
+    def _counters(self, result: str) -> Iterator[Callable[[], None]]:
+        """All that count this result."""
+        metrics, name = self._metrics, self._controller
+        yield metrics.reconciles.labels(name, result).inc
+        if result not in _DONE:
+            yield self._retries.inc
         if result in _ERRORS:
-            self._metrics.reconcile_errors.labels(self._controller).inc()
-            if result == "timeout":
-                self._metrics.timeouts.labels(self._controller).inc()
-            elif result == "terminal":
-                self._metrics.terminal_errors.labels(self._controller).inc()
+            yield metrics.reconcile_errors.labels(name).inc
+        if result == "timeout":
+            yield metrics.timeouts.labels(name).inc
+        elif result == "terminal":
+            yield metrics.terminal_errors.labels(name).inc
 
     def ended(self) -> None:
         """The slot of a key that was `started` is free again."""
@@ -59,7 +75,8 @@ class EngineMeters:
 
     def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int) -> None:
         """What is the case now: keys that are parked, and that keep failing."""
-        self._depth.set(queue.depth(now))
+        for gauge, depth in zip(self._depths, queue.depths(now), strict=True):
+            gauge.set(depth)
         self._adds.inc(queue.adds - self._counted_adds)
         self._counted_adds = queue.adds
         in_all, longest = queue.started(now)

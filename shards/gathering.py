@@ -9,24 +9,24 @@ import msgspec
 
 from shards.errors import Unreachable
 from shards.informer_meters import InformerMeters
+from shards.listing import STREAM_QUIET_SECONDS, STREAM_SECONDS, StreamOverdue
 from shards.objects import Meta
 from shards.slices import Slices
 from shards.source import Source
 from shards.store import Change, Entry, Replacement
-from shards.watch import STREAM_QUIET_SECONDS, STREAM_SECONDS, StreamOverdue
 from shards.wire import Event, EventType, Page, decode_item
 
 
 class Gathering:
-    """began_at: the clock when the list was asked for; it shows everything that was on the server by then."""
+    """shows_at: a reading of the clock; the list shows everything that was on the server by then."""
 
-    __slots__ = ("_meters", "_replacement", "_source", "began_at")
+    __slots__ = ("_meters", "_replacement", "_source", "shows_at")
 
-    def __init__(self, replacement: Replacement, source: Source, meters: InformerMeters, began_at: float) -> None:
+    def __init__(self, replacement: Replacement, source: Source, meters: InformerMeters, shows_at: float) -> None:
         self._replacement = replacement
         self._source = source
         self._meters = meters
-        self.began_at = began_at
+        self.shows_at = shows_at
 
     async def take_page(self, page: Page, slices: Slices) -> None:
         """Raises MalformedStream; what was taken in by then does no harm, because the list begins again."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from shards.errors import ConfigError
-from shards.hooks import FAILED, Clock, Hook
+from shards.hooks import FAILED, NO_HOOK_METERS, Clock, Hook, HookMeters
 from shards.kept import Kept
 from shards.objects import Meta
 from shards.postings import Postings
@@ -75,11 +75,13 @@ class Indexer:
 
     __slots__ = ("_decoders", "_known", "hooks", "names")
 
-    def __init__(self, indexes: Sequence[Index], clock: Clock | None = None) -> None:
+    def __init__(
+        self, indexes: Sequence[Index], clock: Clock | None = None, meters: HookMeters = NO_HOOK_METERS
+    ) -> None:
         self.names = tuple(index.name for index in indexes)
         if len(set(self.names)) != len(self.names):
             raise ConfigError("indexes", f"give each a name of its own: {', '.join(self.names)}")
-        self.hooks = tuple(Hook(f"index {index.name!r}", index.function, clock) for index in indexes)
+        self.hooks = tuple(Hook(f"index {index.name!r}", index.function, clock, meters) for index in indexes)
         self._decoders = tuple(None if index.of is Meta else msgspec.json.Decoder(index.of) for index in indexes)
         self._known: dict[tuple[tuple[str, ...] | None, ...], tuple[tuple[str, ...] | None, ...]] = {}
 

@@ -21,7 +21,7 @@ from shards.slices import Slices
 from shards.source import Source
 from shards.store import Change, StoreReader, StoreWriter
 from shards.watch import STREAMS, WatchMachine
-from shards.watch_requests import CheckHistory, ListPage, ListStream, Request, WatchFrom
+from shards.watch_requests import CheckHistory, Freshness, ListPage, ListStream, Request, WatchFrom
 from shards.wire import Event, EventType, LineSplitter, decode_event, decode_page
 
 log = logging.getLogger(__name__)
@@ -41,9 +41,9 @@ class Informer:
     trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
     waiting: it sends nothing for a while: the server asked for that, or the last requests failed.
     last_heard: boot-clock reading at the last byte from the server; 0.0 before the first.
-    current_at: boot-clock reading at which the store was last known to be current: the beginning of the last list that
-    is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server accepts a
-    watch, or sends a page, says nothing about what the store does not hold yet.
+    current_at: boot-clock reading at which the store was last known to be current: the beginning of the last consistent
+    list that is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server
+    accepts a watch, or sends a page, says nothing about what the store does not hold yet.
     writer: of the store to keep, where it is not the informer's own.
     """
 
@@ -108,7 +108,7 @@ class Informer:
             raise RuntimeError("this informer was started before")
         try:
             while True:
-                if self._waiters.asked and not self._machine.listing:
+                if self._waiters.asked and not self._machine.fresh:
                     self._machine.list_again()
                 request, delay = self._machine.request()
                 self._step = asyncio.create_task(self._run_step(request, delay))
@@ -187,17 +187,23 @@ class Informer:
 
     async def _list(self, request: ListPage) -> None:
         if request.first or self._gathering is None:
-            self._gathering = self._begin_list()
+            self._gathering = self._begin_list(request.fresh)
         page = decode_page(await self._get(request.query))
         await self._gathering.take_page(page, self._slices)
         if self._machine.page(page):
             await self._listed(self._gathering)
 
-    def _begin_list(self) -> Gathering:
-        self._waiters.list_began()
-        self.notes.list_began(instead=self._gathering is not None)
+    def _begin_list(self, fresh: bool) -> Gathering:
+        given_up = self._gathering
+        if fresh:
+            self._waiters.list_began()
+            shows_at = self._clock()
+        else:
+            # It is as new as the pages that it replaces, or as a view of which nobody knows how old it is.
+            shows_at = float("-inf") if given_up is None else given_up.shows_at
+        self.notes.list_began(instead=given_up is not None)
         self._meters.list_began()
-        return Gathering(self._writer.begin(), self.source, self._meters, self._clock())
+        return Gathering(self._writer.begin(Freshness(fresh, shows_at)), self.source, self._meters, shows_at)
 
     async def _listed(self, gathering: Gathering) -> None:
         for _ in gathering.compare():
@@ -216,7 +222,7 @@ class Informer:
                 await self._slices.next()
         self.notes.handed_over()
         self.synced.set()
-        self.current_at = max(self.current_at, gathering.began_at)
+        self.current_at = max(self.current_at, gathering.shows_at)
         self._waiters.listed(self._machine.version)
         self._progressed()
 
@@ -233,7 +239,7 @@ class Informer:
 
     async def _stream(self, request: ListStream) -> None:
         """A list that comes as a watch, and the watch after it."""
-        self._gathering = self._begin_list()
+        self._gathering = self._begin_list(request.fresh)
         lines = LineSplitter()
         async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
             self._answered()

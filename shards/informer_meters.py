@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shards.clock import Clock
+from shards.hooks import HookMeters
 from shards.metrics import ShardMetrics
 from shards.wire import EventType
 
@@ -10,10 +11,37 @@ SHORT_SECONDS = 1.0
 """A watch that ends sooner and brought nothing is a short one (client-go's rule)."""
 
 
+HANDLER = "handler"
+"""What a view's changes are handed to: code of this package. A failure of it is a fault."""
+
+
+class HookCounts(HookMeters):
+    """Counts what authors' functions do to the objects of one resource; without effect where there are no metrics."""
+
+    def __init__(self, metrics: ShardMetrics | None, resource: str) -> None:
+        self._metrics = metrics
+        self._resource = resource
+
+    def made(self, hook: str) -> None:
+        """Its counts are there before the first failure: the rate of what appears at 1 would miss that one."""
+        if self._metrics is not None:
+            self._metrics.hook_failures.labels(hook, self._resource)
+            self._metrics.slow_hooks.labels(hook, self._resource)
+
+    def failed(self, hook: str) -> None:
+        if self._metrics is not None:
+            self._metrics.hook_failures.labels(hook, self._resource).inc()
+
+    def slow(self, hook: str) -> None:
+        if self._metrics is not None:
+            self._metrics.slow_hooks.labels(hook, self._resource).inc()
+
+
 class InformerMeters:
     """One informer's metrics, with their labels looked up once; without effect where there are none."""
 
     def __init__(self, metrics: ShardMetrics | None, resource: str, clock: Clock) -> None:
+        self.hooks = HookCounts(metrics, resource)
         self._metrics = metrics
         self._clock = clock
         self._list_began_at = 0.0

@@ -8,7 +8,7 @@ import msgspec
 
 from shards.bodies import Bodies
 from shards.change import Entry
-from shards.hooks import FAILED, Clock, Hook
+from shards.hooks import FAILED, NO_HOOK_METERS, Clock, Hook, HookMeters
 from shards.indexes import Index, Indexer
 from shards.kept import Keeper, Kept
 from shards.objects import Meta, Object
@@ -36,12 +36,13 @@ class Intake:
         metadata_only: bool = False,
         indexes: Sequence[Index] = (),
         clock: Clock | None = None,
+        meters: HookMeters = NO_HOOK_METERS,
     ) -> None:
         self._bodies = Bodies() if bodies is None else bodies
         self._keeper = Keeper()
-        self._transform = None if transform is None else Hook("transform", transform, clock)
+        self._transform = None if transform is None else Hook("transform", transform, clock, meters)
         self._metadata_only = metadata_only
-        self._indexer = Indexer(indexes, clock)
+        self._indexer = Indexer(indexes, clock, meters)
 
     @property
     def partial(self) -> bool:

@@ -7,6 +7,7 @@ body. Names are the store's keys, as one string each: a tuple of two costs anoth
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 import msgspec
 
@@ -80,7 +81,7 @@ class Keeper:
         )
 
     def _shared(self, labels: dict[str, str]) -> Pairs:
-        pairs = tuple(word for pair in labels.items() for word in pair)
+        pairs = tuple(chain.from_iterable(labels.items()))
         known = self._sets.get(pairs)
         if known is not None:
             return known

@@ -34,8 +34,14 @@ class ListWaiters:
         return asked
 
     def list_began(self) -> None:
+        """One that shows all that is there now."""
         self._riding += self._asked
         self._asked = []
+
+    def list_given_up(self) -> None:
+        """What takes its place may have begun before they asked."""
+        self._asked = [*self._riding, *self._asked]
+        self._riding = []
 
     def listed(self, version: str) -> None:
         riding, self._riding = self._riding, []

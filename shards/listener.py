@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 
 from shards.clock import Clock
 from shards.handlers import Route
@@ -70,9 +70,9 @@ class Listener:
         self._progressed = progressed
         self._everything = everything
         self._clock = clock
-        self._waiting: dict[ObjectName, _Waiting] = {}
-        self._present: deque[ObjectName] = deque()
-        self._all: deque[Key] = deque()
+        self._waiting: OrderedDict[ObjectName, _Waiting] = OrderedDict()
+        self._present: Iterator[Key] | None = None
+        self._all: Iterator[Key] | None = None
         self._store: StoreReader | None = None
         self._progress_due = self._scheduled = self._closed = False
         self._complained_at = float("-inf")
@@ -81,12 +81,12 @@ class Listener:
     @property
     def synced(self) -> bool:
         """Whether all that it was told has been handed over."""
-        return not (self._waiting or self._present or self._all)
+        return not self._waiting and self._present is None and self._all is None
 
     @property
     def waiting(self) -> int:
         """Objects whose changes were not handed over yet."""
-        return len(self._waiting) + len(self._present)
+        return len(self._waiting)
 
     def changed(self, change: Change) -> None:
         if self._closed or not self._active():
@@ -110,15 +110,14 @@ class Listener:
         if not self._active():
             return
         self._store = store
-        self._present = deque(ObjectName(key.namespace, key.name) for key in store.each_key())
+        self._present = store.each_key()
         self._schedule()
 
     def close(self) -> None:
         """Nothing is handed over any more, whatever waits."""
         self._closed = True
         self._waiting.clear()
-        self._present.clear()
-        self._all.clear()
+        self._present = self._all = None
 
     # -- what waits --------------------------------------------------------------------------------------------------
 
@@ -134,7 +133,7 @@ class Listener:
         if len(self._waiting) > WAITING or len(held.states) > STATES:
             log.warning("%s is too slow for the changes of its view: every primary is woken instead", self.name)
             self._waiting.clear()
-            self._all = deque(self._everything())
+            self._all = iter(self._everything())
 
     def _schedule(self) -> None:
         if not self._scheduled and not self._closed:
@@ -157,19 +156,30 @@ class Listener:
 
     def _one(self) -> bool:
         """Hands over what waits longest. False: nothing waits."""
-        if self._all:
-            self._add(self._all.popleft(), True)
+        if self._all is not None:
+            key = next(self._all, None)
+            if key is None:
+                self._all = None
+            else:
+                self._add(key, True)
         elif self._waiting:
-            held = self._waiting.pop(next(iter(self._waiting)))
+            _, held = self._waiting.popitem(last=False)
             for meta in held.states.values():
                 self._hand_over(meta, held.low_priority)
-        elif self._present:
-            meta_now = None if self._store is None else self._store.meta(self._present.popleft())
-            if meta_now is not None:
-                self._hand_over(meta_now, True)
+        elif self._present is not None:
+            self._hand_over_next(self._present)
         else:
             return False
         return True
+
+    def _hand_over_next(self, present: Iterator[Key]) -> None:
+        key = next(present, None)
+        if key is None:
+            self._present = None
+            return
+        meta = None if self._store is None else self._store.meta(ObjectName(key.namespace, key.name))
+        if meta is not None:
+            self._hand_over(meta, True)
 
     def _hand_over(self, meta: Meta, low_priority: bool) -> None:
         began = self._clock()

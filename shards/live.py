@@ -64,6 +64,7 @@ class LiveReader:
         self._metrics = metrics
         self._controller = controller
         self._journal = journal
+        self._show_breaker()
 
     def refuse_destructive(self) -> str | None:
         """Why no destructive act may be prepared now; None when one may."""

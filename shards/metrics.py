@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import HistogramMetricFamily
@@ -138,7 +137,9 @@ class ShardMetrics:
     def _queues(self) -> None:
         """client-go's label is `name`, controller-runtime's `controller` too: the same text in both."""
         names = ("name", "controller")
-        self.queue_depth = self._shard_gauge("workqueue_depth", "Keys that wait for a worker slot.", *names)
+        self.queue_depth = self._shard_gauge(
+            "workqueue_depth", "Keys that wait for a worker slot, by priority: 0, or -100 for low.", *names, "priority"
+        )
         self.adds = self._counter("workqueue_adds_total", "Keys that were added, the same one again included.", *names)
         self.queue_seconds = self._histogram(
             "workqueue_queue_duration_seconds", "Time from a key being ready to its start.", _QUEUE_SECONDS, *names
@@ -153,7 +154,9 @@ class ShardMetrics:
             "workqueue_longest_running_processor_seconds", "Time that the longest one has taken so far.", *names
         )
         self.retries = self._counter(
-            "workqueue_retries_total", "Keys that were queued again after a failure, with exponential delay.", *names
+            "workqueue_retries_total",
+            "Keys that were queued again with a delay, after a failure or because they asked for it.",
+            *names,
         )
 
     def _gates(self) -> None:
@@ -210,6 +213,21 @@ class ShardMetrics:
             "Events outside the range or scope; above zero under a server-side filter, the server stopped filtering.",
             "resource",
         )
+        self.view_age = self._gauge(
+            "shardfleet_view_age_seconds",
+            "Time since the view was known to be current; before its first list, since it was opened.",
+            "view",
+            "shard",
+        )
+        self.hook_failures = self._counter(
+            "shardfleet_hook_failures_total",
+            "Calls that failed, by function (transform, index, map of a controller, handler) and resource.",
+            "hook",
+            "resource",
+        )
+        self.slow_hooks = self._counter(
+            "shardfleet_slow_hooks_total", "Calls that held up the loop for more than 5 ms.", "hook", "resource"
+        )
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(name, documentation, labels, registry=self._registry)
@@ -221,16 +239,19 @@ class ShardMetrics:
         return Gauge(name, documentation, labels, registry=self._registry)
 
     def _shard_gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
-        """One whose last label is the shard, and whose others are the controller."""
+        """One whose series go with their controller's shard."""
         made = self._gauge(name, documentation, *labels, "shard")
         self._shard_gauges.append(made)
         return made
 
     def forget_shard(self, controller: str, shard: str) -> None:
-        """Removes the gauges of a shard that left this worker."""
+        """Removes the gauges of a controller's shard that left this worker."""
         for gauge in self._shard_gauges:
-            with suppress(KeyError):
-                gauge.remove(*[controller] * (len(gauge._labelnames) - 1), shard)
+            gauge.remove_by_labels({"controller": controller, "shard": shard})
+
+    def forget_view(self, view: str, shard: str) -> None:
+        """The same of one view of the shard."""
+        self.view_age.remove_by_labels({"view": view, "shard": shard})
 
 
 class RequestMetrics:

@@ -235,7 +235,6 @@ class Reconciler:
         now, queue = self._runtime.clock(), self._runtime.settings.queue
         failures = self._queue.failures(key)
         delay = self._queue.add_rate_limited(key, now, at_least_seconds=asked)
-        self._runtime.metrics.retries.labels(self._controller.name, self._controller.name).inc()
         if self._runtime.journal.on and not self._closing():
             name, covered = self._controller.name, str(self._shard)
             note = Note("retry", now, "", name, covered, key=str(key), uid=key.uid, count=failures, seconds=delay)

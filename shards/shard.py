@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 from shards.controller import Controller
 from shards.engine import Engine
@@ -53,6 +54,7 @@ class Shard:
         self._tasks: list[asyncio.Task[None]] = []
         self._deadline_task: asyncio.Task[None] | None = None
         self._stopped = False
+        self._made_at = runtime.clock()
         self._views = make_views(range, controllers, runtime, member, self._moved.set)
         self._engines = [make_engine(controller, range, runtime, self._views) for controller in controllers]
 
@@ -138,6 +140,8 @@ class Shard:
                 for view in self._views.values():
                     view.detach(engine)
                 self._runtime.metrics.forget_shard(engine.controller.name, str(self.range))
+            for name in self._views:
+                self._runtime.metrics.forget_view(name, str(self.range))
             self._note("stopped")
 
     def _note(self, what: str) -> None:
@@ -207,6 +211,10 @@ class Shard:
         """Sets the gauges, for a look that comes now."""
         for engine in self._engines:
             engine.measure()
+        now, gauge = self._runtime.clock(), self._runtime.metrics.view_age
+        for name, view in self._views.items():
+            since = view.informer.current_at
+            gauge.labels(name, str(self.range)).set(now - (since if isfinite(since) else self._made_at))
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is

@@ -11,6 +11,7 @@ from shards.controller import Controller, Selection
 from shards.engine import Engine
 from shards.handlers import Route
 from shards.informer import Informer
+from shards.informer_meters import HookCounts
 from shards.keyrange import KeyRange, PartitionKey
 from shards.listener import Listener
 from shards.objects import Key, Resource
@@ -159,6 +160,7 @@ def _make_feed(
             keeping=place.keeping,
             bodies=runtime.bodies[source.resource],
         )
+    meters = HookCounts(runtime.metrics, str(source.resource))
     return Informer(
         runtime.limited,
         source,
@@ -170,7 +172,7 @@ def _make_feed(
         namespace=namespace,
         user_agent=str(agent),
         journal=runtime.journal,
-        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock)),
+        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock, meters)),
     )
 
 

@@ -14,12 +14,14 @@ from typing import Literal, NamedTuple, Protocol
 
 from shards.bodies import Bodies
 from shards.clock import Clock
+from shards.hooks import NO_HOOK_METERS, HookMeters
 from shards.indexes import Index
 from shards.intake import Intake, Transform
 from shards.list_waiters import ListWaiters
 from shards.objects import Meta, at_least
 from shards.source import Source
 from shards.store import Change, Replacement, StoreWriter
+from shards.watch_requests import Freshness
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +36,14 @@ class Keeping(NamedTuple):
     metadata_only: bool = False
     indexes: tuple[Index, ...] = ()
 
-    def intake(self, bodies: Bodies | None, clock: Clock | None) -> Intake:
+    def intake(self, bodies: Bodies | None, clock: Clock | None, meters: HookMeters = NO_HOOK_METERS) -> Intake:
         return Intake(
-            bodies, transform=self.transform, metadata_only=self.metadata_only, indexes=self.indexes, clock=clock
+            bodies,
+            transform=self.transform,
+            metadata_only=self.metadata_only,
+            indexes=self.indexes,
+            clock=clock,
+            meters=meters,
         )
 
 
@@ -74,7 +81,8 @@ class SharedCache:
     of what it returned), live. Events are kept in all but the last.
     complete: live, or was and is being listed again: nothing is missing that was not asked for.
     settled: not handing over.
-    began_at: boot-clock reading at the beginning of the list that is in the store; current_at: as for an informer.
+    began_at: what the list that is in the store, or is under way, shows: all that was there at this boot-clock reading.
+    current_at: as for an informer.
     """
 
     def __init__(
@@ -83,11 +91,12 @@ class SharedCache:
         keeping: Keeping | None = None,
         bodies: Bodies | None = None,
         clock: Clock | None = None,
+        meters: HookMeters = NO_HOOK_METERS,
     ) -> None:
         """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
         self.keeping = keeping or Keeping()
-        self.writer = StoreWriter(self.keeping.intake(bodies, clock))
+        self.writer = StoreWriter(self.keeping.intake(bodies, clock, meters))
         self.subscribers: list[Subscriber] = []
         self.waiters = ListWaiters()
         self.complete = False
@@ -103,6 +112,11 @@ class SharedCache:
     def live(self) -> bool:
         """Whether events go into the store as they come."""
         return self._kept is None
+
+    async def at_rest(self) -> None:
+        """Until no list is being handed over."""
+        while not self.settled.is_set():
+            await self.settled.wait()
 
     @property
     def needs_list(self) -> bool:
@@ -168,15 +182,16 @@ class SharedCache:
         if self._kept is None:
             self._kept = OrderedDict()
 
-    def begin(self, now: float, *, drop_kept: bool) -> Replacement:
-        """A list begins, which serves all that was asked for so far. drop_kept: no event from before is needed after
-        it, since the stream itself goes on from this list."""
+    def begin(self, freshness: Freshness, *, drop_kept: bool) -> Replacement:
+        """A list begins, which serves all that was asked for so far if it is fresh. drop_kept: no event from before is
+        needed after it, since the stream itself goes on from this list."""
         self.keep_events()
         if drop_kept:
             self._kept = OrderedDict()
         self._overflowed = self._gap = False
-        self.waiters.list_began()
-        self.began_at = now
+        if freshness.fresh:
+            self.waiters.list_began()
+        self.began_at = freshness.shows_at
         for each in self.subscribers:
             each.list_began(instead=self.gathering)
         self.gathering = True

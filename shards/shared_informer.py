@@ -10,18 +10,18 @@ from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
 from shards.clock import Clock
+from shards.informer_meters import HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
-from shards.objects import Meta, ObjectName, Resource
+from shards.objects import Resource
+from shards.replay import Replay
 from shards.shared_cache import Keeping, SharedCache
 from shards.shared_stream import SharedStream, StreamMaker
+from shards.slices import Slices
 from shards.source import FilterMode, Source
 from shards.store import Change, StoreReader
 
 log = logging.getLogger(__name__)
-
-REPLAY_SLICE = 512
-"""Objects of a cache that is there already, handed over before other tasks of the loop get their turn."""
 
 StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
 """(resource, namespace, query, member)."""
@@ -66,12 +66,13 @@ class SharedStreams:
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
+        meters = HookCounts(make.metrics, str(source.resource))
         if source.role != "watched":
-            return stream, SharedCache(source, keeping, bodies, make.clock)
+            return stream, SharedCache(source, keeping, bodies, make.clock, meters)
         place = key, source.digest, keeping
         cache = self._caches.get(place)
         if cache is None:
-            cache = self._caches[place] = SharedCache(source, keeping, bodies, make.clock)
+            cache = self._caches[place] = SharedCache(source, keeping, bodies, make.clock, meters)
         return stream, cache
 
 
@@ -108,8 +109,10 @@ class SharedInformer:
         self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
         self._asked: list[asyncio.Future[str]] = []
-        self._replay: dict[ObjectName, Meta] | None = {}
-        """What was there before this subscriber was, and was not handed over yet; None once everything was."""
+        self._slices = Slices(clock)
+        self._replay: Replay | None = None
+        """Of what was there before this subscriber was, until all of it was handed over."""
+        self._caught_up = False
         self._stopped = False
 
     @property
@@ -148,7 +151,7 @@ class SharedInformer:
         self._running = True
         cache = self._cache
         try:
-            await cache.settled.wait()  # what is there is handed over whole, not a part of a list
+            await cache.at_rest()  # what is there is handed over whole, not a part of a list
             await self._subscribe()
             await asyncio.get_running_loop().create_future()
         finally:
@@ -170,20 +173,20 @@ class SharedInformer:
             self.notes.list_began(instead=False)
         if self.store.resource_version:
             await self._replay_store()
-        self._replay = None
+        self._caught_up = True
         self.refresh()
         self.progressed()
 
     async def _replay_store(self) -> None:
         self.notes.list_began(instead=self._cache.gathering)
-        self._replay = {ObjectName(meta.namespace, meta.name): meta for meta in self.store.metas()}
         self.notes.listed(self.store.resource_version, len(self.store))
-        for done, name in enumerate(list(self._replay), start=1):
-            meta = self._replay.pop(name, None)
-            if meta is not None:
-                self._hand_over(Change(None, meta, initial=True))
-            if done % REPLAY_SLICE == 0:
-                await asyncio.sleep(0)
+        self._replay = Replay(self.store)
+        for change in self._replay:
+            self._hand_over(change)
+            if self._slices.over():
+                await self._slices.next()
+                await self._cache.at_rest()  # while a list is handed over, the store is ahead of what was told
+        self._replay = None
         self.notes.handed_over()
 
     # -- what the cache tells ----------------------------------------------------------------------------------------
@@ -195,20 +198,15 @@ class SharedInformer:
         self.notes.listed(version, count)
 
     def changed(self, change: Change) -> None:
-        known = change.new or change.old
-        if self._replay and known is not None:
-            waiting = self._replay.pop(ObjectName(known.namespace, known.name), None)
-            if waiting is not None and change.new is None:
-                return  # it was there before this subscriber was, and is not any more
-            if waiting is not None:
-                change = Change(None, change.new, initial=True)
-        self._hand_over(change)
+        told = change if self._replay is None else self._replay.instead_of(change)
+        if told is not None:
+            self._hand_over(told)
 
     def handed_over(self) -> None:
         self.notes.handed_over()
 
     def refresh(self) -> None:
-        if self._cache.complete and self._replay is None and self._stream.informer.synced.is_set():
+        if self._cache.complete and self._caught_up and self._stream.informer.synced.is_set():
             self.synced.set()
         else:
             self.synced.clear()

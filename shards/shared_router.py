@@ -13,8 +13,11 @@ from shards.objects import Meta, newest
 from shards.shared_cache import NOTHING, Event, SharedCache
 from shards.source import Source
 from shards.store import Change, Entry, Replacement, StoreWriter
+from shards.watch_requests import Freshness
 
 _SLOT_BITS = 56
+
+_NOBODY: list[SharedCache] = []
 
 
 class _Facet:
@@ -33,12 +36,13 @@ class _Facet:
             edges = KeyRange(slot << _SLOT_BITS, ((slot + 1) << _SLOT_BITS) - 1)
             held[:] = [cache for cache in caches if cache.source.range.overlaps(edges)]
 
-    def homes(self, meta: Meta) -> Iterable[SharedCache]:
+    def homes(self, meta: Meta) -> list[SharedCache]:
+        """Not to be changed by the caller."""
         if self._unsplit:
-            return self.caches if self.source.admits(meta) else ()
+            return self.caches if self.source.admits(meta) else _NOBODY
         value = self.source.hash_of(meta)
         if value is None:
-            return ()
+            return _NOBODY
         return [cache for cache in self._slots[value >> _SLOT_BITS] if value in cache.source.range]
 
 
@@ -51,7 +55,8 @@ class Router:
     def __init__(self, caches: Iterable[SharedCache] = (), *, listing: bool = False) -> None:
         self.listing = listing
         self._facets: dict[str, _Facet] = {}
-        self._last: tuple[Meta, list[SharedCache], list[SharedCache]] | None = None
+        self._asked: Meta | None = None
+        self._homes = self._left = _NOBODY
         for cache in caches:
             self.add(cache)
 
@@ -63,12 +68,12 @@ class Router:
         whole = replace(cache.source, range=WHOLE)
         facet = self._facets.setdefault(whole.digest, _Facet(whole))
         facet.rebuilt([*facet.caches, cache])
-        self._last = None
+        self._asked = None
 
     def clear(self) -> None:
         """Nobody wants anything any more."""
         self._facets.clear()
-        self._last = None
+        self._asked = None
 
     def remove(self, cache: SharedCache) -> None:
         for digest, facet in list(self._facets.items()):
@@ -76,29 +81,30 @@ class Router:
                 facet.rebuilt([each for each in facet.caches if each is not cache])
                 if not facet.caches:
                     del self._facets[digest]
-        self._last = None
+        self._asked = None
 
     def homes(self, meta: Meta) -> list[SharedCache]:
         """The caches that hold the object."""
-        return self._places(meta)[0]
+        if self._asked is not meta:
+            self._look(meta)
+        return self._homes
 
     def left(self, meta: Meta) -> list[SharedCache]:
         """The caches that may hold an earlier state of it, and must not hold this one."""
-        return self._places(meta)[1]
+        if self._asked is not meta:
+            self._look(meta)
+        return self._left
 
-    def _places(self, meta: Meta) -> tuple[list[SharedCache], list[SharedCache]]:
+    def _look(self, meta: Meta) -> None:
         # Asked for by the informer's source and then by its writer: the second time costs nothing.
-        if self._last is not None and self._last[0] is meta:
-            return self._last[1], self._last[2]
-        homes: list[SharedCache] = []
-        left: list[SharedCache] = []
+        self._asked = meta
+        homes = left = _NOBODY
         for facet in self._facets.values():
             found = facet.homes(meta)
-            homes += found
+            homes = [*homes, *found] if homes else found
             if facet.source.role == "owned" and not self.listing:
-                left += [cache for cache in facet.caches if cache not in found and cache.knows(meta.uid)]
-        self._last = meta, homes, left
-        return homes, left
+                left = [*left, *(each for each in facet.caches if each not in found and each.knows(meta.uid))]
+        self._homes, self._left = homes, left
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,7 @@ class ListWatch:
     """What the owner of a routed writer is told. began: which caches the list fills. committed: it is in their stores.
     handed_over: so are its consequences."""
 
-    began: Callable[[], Sequence[tuple[SharedCache, Replacement]]]
+    began: Callable[[Freshness], Sequence[tuple[SharedCache, Replacement]]]
     committed: Callable[[str], bool]
     handed_over: Callable[[], None]
 
@@ -164,31 +170,34 @@ class RoutedWriter(StoreWriter):
     def bookmark(self, resource_version: str) -> None:
         self.reached = resource_version
 
-    def begin(self) -> Replacement:
-        return _RoutedList(self, self._router, self._owner)
+    def begin(self, freshness: Freshness | None = None) -> Replacement:
+        """Raises ValueError without freshness, which decides whom the list serves."""
+        if freshness is None:
+            raise ValueError("how fresh is the list?")
+        return _RoutedList(self, self._router, self._owner, freshness)
 
 
 class _RoutedList(Replacement):
     """One list for many stores."""
 
-    __slots__ = ("_children", "_lists", "_owner", "_routed", "_router")
+    __slots__ = ("_by_owner", "_children", "_lists", "_owner", "_routed", "_router")
 
-    def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch) -> None:
+    def __init__(self, writer: RoutedWriter, router: Router, owner: ListWatch, freshness: Freshness) -> None:
         super().__init__(writer, 0)
         self._routed = writer
         self._router = router
         self._owner = owner
-        self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began()}
+        self._lists = {id(cache): (cache, gathered) for cache, gathered in owner.began(freshness)}
+        self._by_owner = any(cache.source.role == "owned" for cache, _ in self._lists.values())
         self._children: dict[str, list[SharedCache]] = {}
-        """Where an owned object was added, by UID."""
+        """Where an object was added, by UID, if any of the stores holds objects by their owner."""
 
     def add(self, entry: Entry) -> None:
         """Also takes the object out of a store in which an earlier state of it was: lists may carry live events."""
         homes = self._router.homes(entry.meta)
-        uid = entry.meta.uid
-        if uid in self._children or any(cache.source.role == "owned" for cache in homes):
-            left = [cache for cache in self._children.get(uid, ()) if cache not in homes]
-            self._children[uid] = homes
+        if self._by_owner:
+            left = [cache for cache in self._children.get(entry.meta.uid, ()) if cache not in homes]
+            self._children[entry.meta.uid] = homes
             self._remove_from(left, entry.meta)
         for cache in homes:
             found = self._lists.get(id(cache))

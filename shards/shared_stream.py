@@ -24,6 +24,7 @@ from shards.shared_router import ListWatch, RoutedSource, RoutedWriter, Router
 from shards.source import Source
 from shards.store import Change, Replacement
 from shards.useragent import UserAgent
+from shards.watch_requests import Freshness
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +145,8 @@ class SharedStream:
 
     def _end_beside(self, beside: _Beside) -> None:
         self._beside = None
+        for cache in beside.caches:
+            cache.waiters.list_given_up()
         self._ending.add(beside.task)
         beside.task.cancel()
 
@@ -158,7 +161,7 @@ class SharedStream:
 
     # -- what the informer does --------------------------------------------------------------------------------------
 
-    def _list_began(self) -> Sequence[tuple[SharedCache, Replacement]]:
+    def _list_began(self, freshness: Freshness) -> Sequence[tuple[SharedCache, Replacement]]:
         self._listing = self._router.listing = True
         if self._beside is not None and not self._beside.committed:
             self._end_beside(self._beside)
@@ -167,7 +170,7 @@ class SharedStream:
             if not cache.settled.is_set():
                 cache.lost()  # its list is older than this one, and what came in between is not known to it
             else:
-                begun.append((cache, cache.begin(self._make.clock(), drop_kept=True)))
+                begun.append((cache, cache.begin(freshness, drop_kept=True)))
         return begun
 
     def _list_committed(self, version: str) -> bool:
@@ -235,9 +238,9 @@ class _Beside:
             listing.cancel()
             await asyncio.wait((listing,))
 
-    def _began(self) -> Sequence[tuple[SharedCache, Replacement]]:
+    def _began(self, freshness: Freshness) -> Sequence[tuple[SharedCache, Replacement]]:
         self._floor = self._stream.reached
-        return [(cache, cache.begin(self._make.clock(), drop_kept=False)) for cache in self.caches]
+        return [(cache, cache.begin(freshness, drop_kept=False)) for cache in self.caches]
 
     def _committed(self, version: str) -> bool:
         if self._floor and not at_least(version, self._floor):

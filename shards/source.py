@@ -93,8 +93,15 @@ class Source:
         scope = self.scope
         return by_range and not (scope.namespaces or scope.label_selector or scope.field_selector)
 
+    @cached_property
+    def admits_all(self) -> bool:
+        """Whether every object of the collection belongs here."""
+        return self._unsplit and self.role != "owned" and len(self.scope.namespaces) < 2
+
     def admits(self, meta: Meta) -> bool:
         """Whether the object belongs here: the local check, made in every mode."""
+        if self.admits_all:
+            return True
         if self._unsplit:  # the hash is the dearest part of an object's way in
             return self._in_scope(meta) and (self.role != "owned" or self._owner(meta) is not None)
         value = self.hash_of(meta)

@@ -15,8 +15,9 @@ from shards.intake import Intake
 from shards.kept import Kept, key_of
 from shards.objects import Meta, at_least, newest
 from shards.postings import Postings
-from shards.relisted import Arrivals, Missing, retold
+from shards.relisted import Missing, retold
 from shards.store_reader import TOMBSTONES, StoreReader
+from shards.watch_requests import Freshness
 
 __all__ = ["COMPARE_SLICE", "TOMBSTONES", "Change", "Entry", "Replacement", "StoreReader", "StoreWriter"]
 
@@ -90,8 +91,8 @@ class StoreWriter:
             self._moves += 1
             view.resource_version = resource_version
 
-    def begin(self) -> Replacement:
-        """Starts to gather a list. Until it is committed, readers see the old state."""
+    def begin(self, freshness: Freshness | None = None) -> Replacement:
+        """Starts to gather a list. Until it is committed, readers see the old state. freshness: nothing to this one."""
         return Replacement(self, self._moves)
 
     def replace(self, entries: Sequence[Entry], resource_version: str) -> list[Change]:
@@ -139,7 +140,6 @@ class Replacement:
     """
 
     __slots__ = (
-        "_arrivals",
         "_began_at",
         "_comparing",
         "_entries",
@@ -148,6 +148,7 @@ class Replacement:
         "_missing",
         "_names",
         "_owned",
+        "_reindexed",
         "_removed",
         "_writer",
     )
@@ -159,11 +160,12 @@ class Replacement:
         self._names: dict[str, str] = {}
         self._owned = Postings()
         self._indexes = Indexes(writer._intake.index_names)
-        self._arrivals = Arrivals()
+        self._reindexed: set[str] = set()
+        """Keys of objects that are the same as in the store, and have another entry."""
         self._removed: list[str] = []
         self._missing = Missing()
         self._comparing: Iterator[None] | None = None
-        self._highest = ""
+        self._highest = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -188,13 +190,13 @@ class Replacement:
             key, old = held, view._entries[held]
             if old.version == meta.resource_version:
                 kept = self._writer._intake.again(key, old, entry)
+                if kept is not None and kept is not old:
+                    self._reindexed.add(key)
         if kept is None:
             kept = self._writer._intake.keep(meta, entry.raw)
-            self._arrivals.add(key, view._entries.get(key), kept)
         self._entries[key] = kept
         _link(self._names, self._owned, self._indexes, key, kept)
-        if not at_least(self._highest, meta.resource_version):
-            self._highest = meta.resource_version
+        self._seen(meta.resource_version)
 
     def remove(self, meta: Meta) -> None:
         """An object was deleted, or left the range, while its list was under way. By UID, as `StoreWriter.delete`."""
@@ -202,8 +204,12 @@ class Replacement:
         if key is not None:
             self._withdraw(key, self._entries.pop(key))
         self._removed.append(meta.uid)
-        if not at_least(self._highest, meta.resource_version):
-            self._highest = meta.resource_version
+        self._seen(meta.resource_version)
+
+    def _seen(self, version: str) -> None:
+        number = int(version)
+        if number > self._highest:
+            self._highest = number
 
     def _withdraw(self, key: str, kept: Kept) -> None:
         del self._names[kept.uid]
@@ -211,7 +217,7 @@ class Replacement:
             self._owned.discard(kept.controller, key)
         if kept.indexed:
             self._indexes.unlink(key, kept)
-        self._arrivals.withdraw(kept)
+        self._reindexed.discard(key)
 
     def compare(self) -> Iterator[None]:
         """After the last `add`: looks for what the list does not have, in steps, between which others may run.
@@ -242,6 +248,7 @@ class Replacement:
         for _ in self.compare():
             pass
         first = not view.resource_version
+        before, highest = view._entries, str(self._highest) if self._highest else ""
         regressed = not first and not at_least(resource_version, view.resource_version)
         view._entries, view._names, view._owned = self._entries, self._names, self._owned
         view._indexes = self._indexes
@@ -249,16 +256,16 @@ class Replacement:
             # Another history: objects whose deletion was seen may exist again, under the same UIDs.
             view.regressions += 1
             view._tombstones.clear()
-            view.highest_object_version = self._highest
+            view.highest_object_version = highest
         else:
-            view.highest_object_version = newest(view.highest_object_version, self._highest)
+            view.highest_object_version = newest(view.highest_object_version, highest)
             writer._bury_all(self._missing.uids, resource_version)
             writer._bury_all(self._removed, resource_version)
             for uid in view._tombstones.keys() & self._names.keys():
                 del view._tombstones[uid]
         view.resource_version = resource_version
         writer._moves += 1
-        return retold(self._missing, self._arrivals, first)
+        return retold(self._missing, before, self._entries, self._reindexed, first)
 
 
 def _link(names: dict[str, str], owned: Postings, indexes: Indexes, key: str, kept: Kept) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from shards.change import Held
 from shards.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.intake import Intake
 from shards.kept import Kept, LabelMatch, key_of, name_in
@@ -130,15 +131,19 @@ class StoreReader:
         """Metadata of all objects. The store must not change while the iterator is in use: no await in between."""
         return (kept.meta(key) for key, kept in self._entries.items())
 
-    def each_key(self) -> Iterator[Key]:
-        """All objects as keys; far cheaper than their metadata. The store may change, and the caller may await.
+    def each_held(self) -> Iterator[Held]:
+        """All objects as they are kept. The store may change, and the caller may await.
 
         What was there at the beginning comes, except what went meanwhile; what was added meanwhile does not.
         """
         for key in tuple(self._entries):
             kept = self._entries.get(key)
             if kept is not None:
-                yield Key(*name_in(key), kept.uid)
+                yield key, kept
+
+    def each_key(self) -> Iterator[Key]:
+        """The same as keys; far cheaper than their metadata."""
+        return (Key(*name_in(key), kept.uid) for key, kept in self.each_held())
 
     def find(self, index: str, value: str) -> Hits:
         """Names of the objects that are found under the value. Raises ConfigError for an index that is not declared."""

@@ -2,8 +2,9 @@
 
 The rules are client-go's reflector's where not said otherwise; docs/informers.md has them as a table. The resume
 version comes from list metadata, from events after it and from bookmarks, and is never lowered except by a list. A list
-is always consistent (no resourceVersion), whether it comes in pages or as the initial events of a watch. Nothing is
-concluded from a list that is not complete.
+is consistent (no resourceVersion), whether it comes in pages or as the initial events of a watch; only where a history
+expired is it enough that it is at least as new as what was seen of it. Nothing is concluded from a list that is not
+complete.
 """
 
 from __future__ import annotations
@@ -12,29 +13,14 @@ import random
 from collections.abc import Sequence
 from enum import StrEnum
 
-from shards.errors import ApiError, Expired, NotFound, ServerTimeout, ShardError, Unreachable
+from shards.errors import ApiError, Expired, NotFound, ShardError, Unreachable
+from shards.listing import BUSY, PATIENCE, Listing, too_large
 from shards.objects import at_least
-from shards.watch_requests import WATCH_SECONDS, CheckHistory, ListPage, ListStream, Request, WatchFrom
-from shards.wire import MalformedStream, Page, comparable
+from shards.watch_requests import WATCH_SECONDS, CheckHistory, ListStream, Request, WatchFrom
+from shards.wire import Page, comparable
 
 STREAMS = False
 """Whether lists come as the initial events of a watch where the server offers that, or in pages (decision 11)."""
-
-PAGE_LIMIT = 500
-"""Objects in the first page: client-go's figure."""
-
-PAGE_BYTES = 2 * 1024 * 1024
-"""Size of the others, by the mean object so far. A page is decoded in one piece, in a millisecond or two at that size;
-smaller ones cost the server more, larger ones cost memory here."""
-
-MOST_OBJECTS = 5000
-"""In a page, however small they are."""
-
-STREAM_SECONDS = 300.0
-"""After this time the initial events of a watch must have ended."""
-
-STREAM_QUIET_SECONDS = 30.0
-"""Longest pause within them: a server that has sent all objects and does not say so is not waited for any longer."""
 
 AUDIT_SECONDS = (4 * 3600.0, 8 * 3600.0)
 """After so long of watching, drawn each time, a list follows: no later event or bookmark shows that one was lost."""
@@ -53,25 +39,6 @@ BACKOFF_SECONDS = (0.8, 30.0)
 
 SPREAD_SECONDS = 0.1
 """Jitter before a healthy watch that broke is opened again: all watchers of a restarted server come at once."""
-
-_TOO_LARGE = "Too large resource version"
-"""Servers before 1.20 send this text without a cause."""
-
-_BUSY = frozenset({401, 403, 429, 502, 503, 504})
-"""Answers that say nothing about the resume version: the same watch is right once they end."""
-
-_NOT_UNDERSTOOD = frozenset({400, 405, 406, 415, 422, 501})
-"""Answers of a server that does not stream lists."""
-
-_PATIENCE = 3
-"""Other failures in a row after which a watch's resume version, or a list's continue token, is given up."""
-
-
-class StreamOverdue(ShardError):
-    """The initial events of a watch did not end in time: the server does not know of them, or does not mark their end.
-
-    Servers that do not know `sendInitialEvents` send the objects and never say that these were all.
-    """
 
 
 class Mode(StrEnum):
@@ -98,14 +65,9 @@ class WatchMachine:
     def __init__(self, filters: Sequence[tuple[str, str]], rng: random.Random, *, streams: bool = False) -> None:
         self._filters = tuple(filters)
         self._rng = rng
-        self._streams = streams
-        self._streamable = True
-        self._stream_failures = 0
-        self._page_limit = PAGE_LIMIT
+        self._lists = Listing(filters, streams=streams)
         self.mode = Mode.STREAM if streams else Mode.PAGES
         self._delay = 0.0
-        self._continue = ""
-        self._expired_lists = 0
         self._failures = 0
         self._refusals = 0
         self._audit_seconds = rng.uniform(*AUDIT_SECONDS)
@@ -116,12 +78,17 @@ class WatchMachine:
     def listing(self) -> bool:
         return self.mode in (Mode.PAGES, Mode.STREAM)
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the list that is under way shows all that was there when it was asked for."""
+        return self.listing and not self._lists.floor
+
     def request(self) -> tuple[Request, float]:
         """What to send next, and how many seconds to wait before."""
         return self._request(), self._delay
 
     def list_again(self) -> None:
-        """The next request begins a list, at once, whatever is under way."""
+        """The next request begins a consistent list, at once, whatever is under way."""
         self._begin_list()
         self._delay = 0.0
 
@@ -130,26 +97,19 @@ class WatchMachine:
         self._lost()
 
     def page(self, page: Page) -> bool:
-        """A page came. True: the list is complete, at `version`."""
-        if page.items:
-            fitting = PAGE_BYTES * len(page.items) // max(page.size, 1)
-            self._page_limit = min(max(fitting, 1), MOST_OBJECTS)
+        """A page came. True: the list is complete, at `version`. Raises MalformedStream."""
+        last = self._lists.page(page)
         self._delay = 0.0
-        self._refusals = 0
-        self._continue = page.next
-        if page.next:
-            return False
-        self._listed(page.version)
-        return True
+        if last:
+            self._listed(page.version)
+        return last
 
     def streamed(self, version: str) -> None:
-        """The initial events of a ListStream have ended: the list is complete, at this version."""
-        self._stream_failures = 0
-        self._listed(version)
+        """The initial events of a ListStream have ended: the list is complete, at this version. Raises as `page`."""
+        self._listed(self._lists.complete(version))
 
     def _listed(self, version: str) -> None:
-        self.version = comparable(version)
-        self._expired_lists = 0
+        self.version = version
         self._refusals = 0
         self.complete = True
         self._audit_seconds = self._rng.uniform(*AUDIT_SECONDS)
@@ -202,12 +162,13 @@ class WatchMachine:
             self._delay = min(asked, ASKED_SECONDS) + self._rng.uniform(0, SPREAD_SECONDS)
         elif lasted >= HEALTHY_SECONDS:
             self._delay = self._rng.uniform(0, SPREAD_SECONDS)
-        if self.mode is Mode.STREAM:
-            self._stream_failed(error)
-        elif self.mode is Mode.PAGES:
-            self._list_failed(error)
+        if self.listing:
+            if self._lists.failed(error):
+                self._delay = 0.0
+            self._follow()
         elif self._history_lost(error):
-            self._lost()
+            # A second time, what is at least as new may be too old to be watched from, again and again.
+            self._lost(self.version if first and isinstance(error, Expired) else "")
             self._delay = 0.0 if first else min(self._delay, BLIND_SECONDS)
         elif isinstance(error, Unreachable):
             self.mode = Mode.CHECK
@@ -218,51 +179,25 @@ class WatchMachine:
         if self._audit_seconds <= 0:
             self._begin_list()
 
-    def _stream_failed(self, error: ShardError) -> None:
-        if isinstance(error, StreamOverdue) or (isinstance(error, ApiError) and error.status in _NOT_UNDERSTOOD):
-            self._streamable = False
-            self._delay = 0.0
-        elif not isinstance(error, Unreachable) or error.maybe_applied:
-            self._stream_failures += 1
-        if not self._streamable or self._stream_failures >= _PATIENCE:
-            # Pages make progress where one long answer is cut again and again.
-            self._stream_failures = 0
-            self.mode = Mode.PAGES
-
-    def _list_failed(self, error: ShardError) -> None:
-        if not self._continue or isinstance(error, Unreachable):
-            return
-        status = error.status if isinstance(error, ApiError) else 0
-        # A token that expired, cannot be read any more, or is ahead of a restored server. The offer to go on with an
-        # inconsistent rest is not taken: deletes would be derived from a mixed list.
-        if isinstance(error, Expired | MalformedStream) or status == 400 or _too_large(error):
-            self._expired_lists += 1
-            self._begin_list()
-        elif status not in _BUSY:
-            # It may be the token's fault too: a server that was restored cannot serve a revision that is to come.
-            self._refusals += 1
-            if self._refusals >= _PATIENCE:
-                self._continue = ""
-                self._refusals = 0
-
     def _history_lost(self, error: ShardError) -> bool:
-        if isinstance(error, Expired | NotFound) or _too_large(error):
+        if isinstance(error, Expired | NotFound) or too_large(error):
             return True
-        if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _BUSY):
+        if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in BUSY):
             return False
         self._refusals += 1
-        return self._refusals >= _PATIENCE
+        return self._refusals >= PATIENCE
 
-    def _lost(self) -> None:
-        self._begin_list()
+    def _lost(self, floor: str = "") -> None:
+        self._begin_list(floor)
         self._refusals = 0
         self.complete = False
 
-    def _begin_list(self) -> None:
-        # Pages outlive their snapshot where tokens expired twice; one answer cannot.
-        streams = self._streams or self._expired_lists >= 2
-        self.mode = Mode.STREAM if streams and self._streamable else Mode.PAGES
-        self._continue = ""
+    def _begin_list(self, floor: str = "") -> None:
+        self._lists.begin(floor)
+        self._follow()
+
+    def _follow(self) -> None:
+        self.mode = Mode.STREAM if self._lists.streaming else Mode.PAGES
 
     def _back_off(self) -> None:
         first, limit = BACKOFF_SECONDS
@@ -273,28 +208,13 @@ class WatchMachine:
 
     def _request(self) -> Request:
         if self.mode is Mode.PAGES:
-            return self._list_page()
+            return self._lists.next_page()
         if self.mode is Mode.CHECK:
             return CheckHistory((*self._filters, ("limit", "1")))
         if self.mode is Mode.STREAM:
-            initial = ("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")
-            return ListStream((*self._filters, *self._watch(*initial)))
+            return ListStream((*self._filters, *self._watch(*self._lists.initial())), fresh=self.fresh)
         return WatchFrom((*self._filters, *self._watch(("resourceVersion", self.version))), self.version)
 
     def _watch(self, *which: tuple[str, str]) -> tuple[tuple[str, str], ...]:
         seconds = self._rng.randint(*WATCH_SECONDS)
         return (("watch", "true"), ("allowWatchBookmarks", "true"), *which, ("timeoutSeconds", str(seconds)))
-
-    def _list_page(self) -> ListPage:
-        if self._continue:
-            return ListPage((*self._filters, ("limit", str(self._page_limit)), ("continue", self._continue)), False)
-        if self._expired_lists >= 2:
-            # The last resort of a server that streams no lists.
-            return ListPage(self._filters, first=True)
-        return ListPage((*self._filters, ("limit", str(min(self._page_limit, PAGE_LIMIT)))), first=True)
-
-
-def _too_large(error: ShardError) -> bool:
-    return isinstance(error, ServerTimeout) and (
-        error.cause == "ResourceVersionTooLarge" or _TOO_LARGE in error.message
-    )

@@ -207,6 +207,11 @@ class WorkQueue(Generic[K]):
         self._ripen(now)
         return len(self._high) + len(self._low)
 
+    def depths(self, now: float) -> tuple[int, int]:
+        """The same by priority: (ordinary, low)."""
+        self._ripen(now)
+        return len(self._high), len(self._low)
+
     def unsettled(self, now: float) -> dict[K, str]:
         """Keys that are ready, running or failing, with that word. Keys that are merely due later do not count."""
         self._ripen(now)

@@ -18,19 +18,15 @@ from fleet.coordination import (
     Coordination,
     CoordinationUnavailable,
     CoordinationView,
-    CoordinatorRecord,
-    Holder,
     MapUnreadable,
-    MemberRecord,
     ProtocolMismatch,
-    ShardStatus,
-    Standby,
 )
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.lease_records import NOBODY_KNOWN
 from fleet.local import LocalCoordination
 from fleet.local_store import LocalStore
 from fleet.object_names import CONFIG_MAPS, LEASES
+from fleet.record import CoordinatorRecord, Holder, MemberRecord, ShardStatus, Standby
 from shards.clock import boot_seconds
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 from shards.kube import KubeTransport, connect

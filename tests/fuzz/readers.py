@@ -9,19 +9,20 @@ from dataclasses import dataclass
 import msgspec
 
 from fleet.config_file import parse_config
-from fleet.coordination import CoordinatorRecord, ProtocolMismatch
+from fleet.coordination import ProtocolMismatch
 from fleet.lease_records import (
     Times,
     coordinator_record,
     lease_from_coordinator,
     lease_from_member,
-    lease_from_shard,
     lease_of,
     micro_time,
 )
 from fleet.map_record import configmap_from_map
 from fleet.object_names import Kind, Names
+from fleet.record import CoordinatorRecord
 from fleet.record_api import RecordApi
+from fleet.shard_lease import lease_from_shard
 from shards.client import JSON, Query, Transport, error_from
 from shards.errors import ConfigError
 from shards.keyrange import WHOLE

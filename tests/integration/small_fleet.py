@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import yaml
 from prometheus_client import CollectorRegistry
 
-from fleet.coordination import Incarnation
 from fleet.coordinator import Coordinator, FleetLayout
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.evidence.verdict import Verdict
@@ -27,6 +26,7 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings
+from fleet.record import Incarnation
 from fleet.worker import Worker, WorkerSettings
 from fleet.worker_journal import observed
 from shards.client import Client

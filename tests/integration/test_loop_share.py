@@ -7,6 +7,7 @@ import gc
 import random
 import time
 from array import array
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import pairwise
@@ -16,11 +17,18 @@ import msgspec
 import pytest
 
 from shards.client import JSON, Query
+from shards.handlers import Route
 from shards.informer import Informer
+from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, PartitionKey
-from shards.objects import Resource
+from shards.listener import Listener
+from shards.objects import Key, Meta, Resource
 from shards.settings import ScopeSettings
+from shards.shared_informer import SharedInformer, SharedStreams
+from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Source
+from shards.store import Entry, StoreWriter
+from shards.useragent import UserAgent
 
 OBJECTS = 100_000
 MOST_SECONDS = 0.010
@@ -190,6 +198,82 @@ async def turns_of_three_lists(
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+
+
+@pytest.mark.timeout(300)
+async def test_what_100_000_objects_are_to_one_who_comes_late_holds_the_loop_for_10_ms_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Canned()
+    widgets = Resource("bench", "v1", "widgets")
+    source = Source(widgets, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "watched")
+    streams = SharedStreams()
+    make = StreamMaker(server, time.monotonic, random.Random(1), None, UserAgent("bench", "w"))
+    told: Counter[str] = Counter()
+
+    def subscribed(name: str) -> SharedInformer:
+        return SharedInformer(
+            streams,
+            make,
+            source,
+            handler=lambda _: told.update((name,)),
+            on_progress=lambda: None,
+            clock=time.monotonic,
+            journal=NO_JOURNAL,
+        )
+
+    async with running(subscribed("first")):
+        for attempt in range(ATTEMPTS):
+            with measured(monkeypatch) as turns:
+                async with running(subscribed(f"late {attempt}")):
+                    pass
+            assert told[f"late {attempt}"] == OBJECTS
+            if max(turns, default=(0.0, ""))[0] < MOST_SECONDS:
+                return
+    pytest.fail(worst(turns))
+
+
+@pytest.mark.timeout(300)
+async def test_what_100_000_objects_are_to_a_late_controller_holds_the_loop_for_10_ms_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer = StoreWriter()
+    metas = (Meta(f"widget-{number}", "ns", f"uid-{number}", "5") for number in range(OBJECTS))
+    writer.replace([Entry(meta, b"{}") for meta in metas], "10")
+    keys: list[Key] = []
+    listener = Listener(
+        "late",
+        Route(lambda meta: iter((Key(meta.namespace, meta.name, meta.uid),)), quick=False),
+        active=lambda: True,
+        add=lambda key, _: keys.append(key),
+        progressed=lambda: None,
+        everything=writer.reader.each_key,
+        clock=time.monotonic,
+    )
+    for _ in range(ATTEMPTS):
+        keys.clear()
+        with measured(monkeypatch) as turns:
+            asyncio.get_running_loop().call_soon(listener.catch_up, writer.reader)
+            await asyncio.sleep(0)
+            while not listener.synced:
+                await asyncio.sleep(0)
+        assert len(keys) == OBJECTS
+        if max(turns, default=(0.0, ""))[0] < MOST_SECONDS:
+            return
+    pytest.fail(worst(turns))
+
+
+@asynccontextmanager
+async def running(informer: SharedInformer) -> AsyncIterator[None]:
+    """From its first complete view on."""
+    task = asyncio.create_task(informer.run())
+    try:
+        await informer.synced.wait()
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 async def test_the_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import shards.watch
 from fleet.membership import MemberWatch
 from shards.breaker import Breaker
 from shards.engine import Engine
+from shards.listing import Listing
 from shards.objects import Object
 from shards.own_writes import OwnWrites
 from shards.settings import GateSettings, ShardSettings
@@ -104,12 +105,12 @@ def _(patch: Patch) -> None:
 
 @rule("consistent lists", "I15", history=a_replica_that_lags)
 def _(patch: Patch) -> None:
-    asked = WatchMachine._list_page
+    asked = Listing.next_page
 
-    def from_any_cache(self: WatchMachine) -> ListPage:
+    def from_any_cache(self: Listing) -> ListPage:
         return ListPage((*asked(self).query, ("resourceVersion", "0")), first=True)
 
-    patch.setattr(WatchMachine, "_list_page", from_any_cache)
+    patch.setattr(Listing, "next_page", from_any_cache)
 
 
 @rule("all pages of a list", "I14", "I17", history=lists_in_pages)

@@ -132,6 +132,27 @@ def test_the_metrics_page_has_every_metric_with_its_type_labels_and_source_and_n
     assert named == documented()
 
 
+_METRIC = re.compile(rf"\b(?:{'|'.join(SOURCES)})\w+\b")
+_ENDINGS = re.compile(r"_(?:bucket|sum|count)$")
+_THEIRS = re.compile(r"^\| theirs \| why not \|$.*?^$", re.MULTILINE | re.DOTALL)
+"""The table of what others measure and this project does not."""
+
+
+def unknown_metrics(text: str) -> list[str]:
+    known = documented().keys()
+    names = set(_METRIC.findall(_THEIRS.sub("", text)))
+    return sorted(name for name in names if not {name, _ENDINGS.sub("", name)} & known)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_metrics_that_a_page_names_exist(document: Path) -> None:
+    assert unknown_metrics(document.read_text()) == []
+
+
+def test_a_metric_that_does_not_exist_would_be_found() -> None:
+    assert unknown_metrics("see `shardfleet_typo_total` and `workqueue_depth`") == ["shardfleet_typo_total"]
+
+
 def test_the_readme_shows_the_example_as_it_is() -> None:
     example = (ROOT / "docs/examples/websites.py").read_text()
     code = example[example.index("from shards import") :]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-from fleet.coordination import Holder
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.evidence.rangeindex import LeaseKey
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import FAULTS, PRECONDITIONS, READS, Act, Invariant, LeaseWrite, path_of
 from fleet.devcluster.recording.journal import LOST, REFUSED, Entry
+from fleet.record import Holder
 from shards.objects import at_least, newest
 from shards.useragent import UserAgent
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from fleet.coordination import Holder
 from fleet.devcluster.evidence.rangeindex import LeaseKey
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.informers import Unconfirmed
 from fleet.devcluster.invariants.invariant import NOTES, Act, Invariant, LeaseWrite
 from fleet.devcluster.recording.journal import Entry
+from fleet.record import Holder
 from shards.journal import Note
 
 Author = tuple[str, Holder]

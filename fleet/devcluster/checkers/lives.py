@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from fleet.coordination import Holder, ShardStatus
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.evidence.rangeindex import LeaseKey, RangeIndex
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Invariant, LeaseWrite, MapWrite
 from fleet.devcluster.invariants.signs import Signs
 from fleet.devcluster.recording.journal import Entry
+from fleet.record import Holder, ShardStatus
 
 
 @dataclass(slots=True)

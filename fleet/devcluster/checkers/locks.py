@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Invariant, LeaseWrite, MapWrite
 from fleet.devcluster.recording.journal import Entry
+from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus
 from shards.keyrange import SPACE
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fleet.coordination import Holder
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan
 from fleet.devcluster.recording.journal import Entry
 from fleet.object_names import FLEET_LABEL
+from fleet.record import Holder
 from shards.useragent import UserAgent
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.evidence.rangeindex import LeaseKey
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED, Finding, Judgement
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.recording.journal import Entry
+from fleet.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
 from shards.journal import Note
 from shards.useragent import UserAgent
 

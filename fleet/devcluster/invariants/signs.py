@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fleet.coordination import MemberRecord
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import LeaseWrite
+from fleet.record import MemberRecord
 
 _COORDINATOR_SECONDS = 60.0
 """Taken for the coordinator's lease where no write of it is known."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from fleet.coordination import CoordinatorRecord, Holder, MemberRecord, ProtocolMismatch, ShardMap, ShardRecord
+from fleet.coordination import ProtocolMismatch
 from fleet.devcluster.checkers.effects import OnceOnly, SameAsReference, Summary
 from fleet.devcluster.checkers.registry import INVARIANTS
 from fleet.devcluster.evidence.fleets import Fleets
@@ -40,6 +40,7 @@ from fleet.lease_records import (
     shard_record_from_lease,
 )
 from fleet.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind
+from fleet.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
 from shards.journal import Note
 from shards.objects import Object
 from shards.useragent import UserAgent

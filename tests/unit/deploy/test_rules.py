@@ -41,6 +41,16 @@ def series() -> set[str]:
     return found
 
 
+def labels_of(names: set[str]) -> set[str]:
+    """What the metrics behind these names are divided by."""
+    found: set[str] = set()
+    for holder in (ShardMetrics(), RequestMetrics(), FleetMetrics(CollectorRegistry())):
+        for metric in vars(holder).values():
+            if any(name.startswith(getattr(metric, "_name", "-")) for name in names):
+                found.update(getattr(metric, "_labelnames", ()) or getattr(metric, "_labels", ()))
+    return found
+
+
 def names_in(expression: str) -> set[str]:
     bare = re.sub(r"\[\w+\]", "", _BY.sub("", _MATCHERS.sub("", expression)))
     return set(_NAME.findall(bare)) - _WORDS
@@ -55,7 +65,7 @@ def labels_in(expression: str) -> set[str]:
 def test_an_expression_names_metrics_and_labels_that_exist(expression: str) -> None:
     assert names_in(expression)
     assert names_in(expression) - series() == set()
-    assert labels_in(expression) <= SCRAPED | {"controller", "shard"}
+    assert labels_in(expression) <= SCRAPED | labels_of(names_in(expression))
 
 
 def test_a_metric_that_does_not_exist_would_be_found() -> None:

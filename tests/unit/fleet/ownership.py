@@ -13,12 +13,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from fleet.coordination import CoordinationUnavailable, Incarnation, MemberRecord, ShardMap, ShardRecord
+from fleet.coordination import CoordinationUnavailable
 from fleet.coordinator import Coordinator, FleetLayout
 from fleet.local import LocalCoordination, W
 from fleet.local_store import Faults, LocalStore, Step
 from fleet.object_names import Kind
 from fleet.planner import PlanSettings
+from fleet.record import Incarnation, MemberRecord, ShardMap, ShardRecord
 from fleet.record_cache import Record
 from fleet.worker import Worker, WorkerSettings
 from shards.errors import Undrained

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from fleet.coordination import (
+from fleet.record import (
     CoordinatorRecord,
     FailingRecord,
     Holder,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from fleet.agenda import LONGEST_DEBOUNCE, LONGEST_REQUEST_SECONDS, Absence, Agenda, Look, Memory, draw_up
-from fleet.coordination import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus, Standby
 from fleet.planner import PlanSettings
+from fleet.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus, Standby
 from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from
 from tests.unit.fleet.records import member, shard, shard_map
 

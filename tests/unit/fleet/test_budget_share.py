@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fleet.budget_share import working_members
-from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus
+from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 
 RANGES = ranges_from(equal_boundaries(4))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from fleet.candidate import Candidate
-from fleet.coordination import CoordinatorRecord, Incarnation
 from fleet.local import LocalCoordination
 from fleet.local_store import Faults, LocalStore
+from fleet.record import CoordinatorRecord, Incarnation
 from tests.unit.fleet.ownership import LEASE_SECONDS, RENEW_SECONDS, Wire, now
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)

@@ -7,10 +7,11 @@ from itertools import pairwise
 import pytest
 
 from fleet import reshard
-from fleet.coordination import CasConflict, Holder, Incarnation, MapUnreadable, MemberRecord, ShardRecord, ShardStatus
+from fleet.coordination import CasConflict, MapUnreadable
 from fleet.coordinator import FleetLayout
 from fleet.local import LocalCoordination
 from fleet.object_names import Kind
+from fleet.record import Holder, Incarnation, MemberRecord, ShardRecord, ShardStatus
 from fleet.registrar import Registrar
 from fleet.telemetry import Telemetry
 from shards.errors import ConfigError

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.coordination import CoordinatorRecord, Incarnation
 from fleet.election import Stand, Watch, renewed, resigned, stand
 from fleet.membership import Sighting
+from fleet.record import CoordinatorRecord, Incarnation
 
 ME = Incarnation("agent", 3)
 LEASE = 8.0

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, is_free, released, standby_of, still_mine
+from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from shards.keyrange import KeyRange, equal_boundaries, ranges_from
 from shards.watermark import Watermark
 from tests.unit.fleet.records import shard, shard_map

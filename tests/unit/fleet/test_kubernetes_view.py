@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from fleet.coordination import CoordinationUnavailable, ShardRecord
+from fleet.coordination import CoordinationUnavailable
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents, LostAck
@@ -18,6 +18,7 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.kubernetes_view import KubernetesView
 from fleet.object_names import LEASES
+from fleet.record import ShardRecord
 from shards.client import JSON, Query
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.records import FLEET, member, shard, shard_map

@@ -8,19 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from fleet.coordination import (
-    CoordinatorRecord,
-    Holder,
-    Incarnation,
-    MemberRecord,
-    ProtocolMismatch,
-    ShardMap,
-    ShardRecord,
-    ShardStatus,
-)
+from fleet.coordination import ProtocolMismatch
 from fleet.handover import is_free
 from fleet.lease_records import (
-    MAX_WATERMARK_BYTES,
     NOBODY_KNOWN,
     UNREADABLE_COORDINATOR_LEASE_SECONDS,
     UNREADABLE_MEMBER_LEASE_SECONDS,
@@ -28,18 +18,18 @@ from fleet.lease_records import (
     coordinator_record,
     lease_from_coordinator,
     lease_from_member,
-    lease_from_shard,
     lease_of,
     map_from_configmap,
     member_record,
     member_record_from_lease,
     micro_time,
-    shard_record,
     shard_record_from_lease,
 )
 from fleet.map_record import configmap_from_map
 from fleet.object_names import Names
+from fleet.record import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.reshard import is_mangled
+from fleet.shard_lease import MAX_WATERMARK_BYTES, lease_from_shard, shard_record
 from shards.keyrange import WHOLE
 from shards.objects import Object
 from shards.watermark import ResourceMark, Unseen, Watermark

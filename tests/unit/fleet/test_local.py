@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.coordination import CasConflict, CoordinationUnavailable, CoordinatorRecord
+from fleet.coordination import CasConflict, CoordinationUnavailable
 from fleet.local import LocalCoordination
 from fleet.local_store import Faults, LocalStore
+from fleet.record import CoordinatorRecord
 from shards.keyrange import WHOLE, equal_boundaries, ranges_from
 from tests.unit.fleet.records import member, shard, shard_map
 

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from fleet.coordination import MapUnreadable, ProtocolMismatch, ShardMap
+from fleet.coordination import MapUnreadable, ProtocolMismatch
 from fleet.map_record import configmap_from_map, stored_map
 from fleet.object_names import Names
+from fleet.record import ShardMap
 from shards.keyrange import HASH_VERSION
 from shards.objects import Object
 from tests.unit.fleet.records import FLEET, maps, shard_map

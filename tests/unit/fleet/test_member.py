@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fleet.coordination import Holder, Incarnation, MemberRecord, ShardLoad
 from fleet.local import LocalCoordination
 from fleet.local_store import Faults, LocalStore
 from fleet.local_view import LocalView
 from fleet.member import Member, Report
 from fleet.membership import expel
+from fleet.record import Holder, Incarnation, MemberRecord, ShardLoad
 from fleet.telemetry import Telemetry
 from shards.errors import ConfigError
 from tests.unit.fleet.ownership import LEASE_SECONDS, RENEW_SECONDS, Wire, now

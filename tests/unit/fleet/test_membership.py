@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.coordination import Holder, Incarnation, MemberRecord, ShardMap
 from fleet.membership import (
     Join,
     MemberWatch,
@@ -19,6 +18,7 @@ from fleet.membership import (
     leave,
     sight,
 )
+from fleet.record import Holder, Incarnation, MemberRecord, ShardMap
 from tests.unit.fleet.records import member, shard, shard_map
 
 ME = Incarnation("pod-uid.nonce", 3)

@@ -13,11 +13,11 @@ from dataclasses import replace
 import pytest
 
 from fleet import handover, registrar
-from fleet.coordination import MemberRecord, ShardMap, ShardRecord
 from fleet.local import W
 from fleet.local_store import LocalStore
 from fleet.membership import MemberWatch
 from fleet.object_names import Kind
+from fleet.record import MemberRecord, ShardMap, ShardRecord
 from shards.keyrange import equal_boundaries
 from tests.unit.fleet.ownership import Fleet, now
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fleet.coordination import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from fleet.exitcodes import EX_DEADLINE
 from fleet.handover import Phase, Seen
 from fleet.local_store import Faults, LocalStore
 from fleet.range_runner import RangeRunner, RunnerContext
+from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from fleet.telemetry import Telemetry
 from shards.errors import NotOwner
 from shards.keyrange import WHOLE, KeyRange

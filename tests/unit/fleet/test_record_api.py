@@ -8,9 +8,10 @@ import pytest
 
 from fleet.coordination import CasConflict, CoordinationUnavailable, ProtocolMismatch
 from fleet.kubernetes_leases import KubernetesCoordination
-from fleet.lease_records import Times, lease_from_shard
+from fleet.lease_records import Times
 from fleet.object_names import LEASES, Kind, Names
 from fleet.record_api import RecordApi
+from fleet.shard_lease import lease_from_shard
 from shards.client import JSON, Query, Transport
 from shards.errors import ApiError, NotOwner, ShardError, Unreachable, api_error
 from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.coordination import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.handover import is_free
+from fleet.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.reshard import (
     REBUILT_STEP,
     Upkeep,

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.coordination import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
-from fleet.lease_records import Times, lease_from_coordinator, lease_from_member, lease_from_shard, micro_time
+from fleet.lease_records import Times, lease_from_coordinator, lease_from_member, micro_time
 from fleet.map_record import configmap_from_map
 from fleet.object_names import CONFIG_MAPS, LEASES, Names
+from fleet.record import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.shard_lease import lease_from_shard
 from fleet.status_reader import FleetNotFound, StatusReader, find_fleet, renewed_ago
 from fleet.statusview import MemberState, ShardState
 from shards.client import Client

@@ -6,16 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from fleet.coordination import (
-    FailingRecord,
-    Holder,
-    Incarnation,
-    MemberRecord,
-    ShardLoad,
-    ShardMap,
-    ShardRecord,
-    ShardStatus,
-)
+from fleet.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad, ShardMap, ShardRecord, ShardStatus
 from fleet.status_table import failing_keys, render, write
 from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from

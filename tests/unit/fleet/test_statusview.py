@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from fleet.coordination import (
+from fleet.record import (
     CoordinatorRecord,
     FailingRecord,
     Holder,

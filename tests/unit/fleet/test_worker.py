@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from fleet import member, membership
-from fleet.coordination import CoordinationUnavailable, Holder, MemberRecord, Standby
+from fleet.coordination import CoordinationUnavailable
 from fleet.object_names import Kind
+from fleet.record import Holder, MemberRecord, Standby
 from fleet.refusal import Refused
 from shards.keyrange import PartitionKey
 from shards.watermark import Watermark

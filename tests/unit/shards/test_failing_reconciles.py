@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shards.context import Context, Request
-from shards.controller import Controller
-from shards.errors import TerminalError
+from shards.controller import Controller, Result
+from shards.errors import TerminalError, Unreachable
 from shards.keyrange import WHOLE
 from shards.settings import QueueSettings, ShardSettings
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, World
@@ -176,4 +176,82 @@ async def test_the_depth_is_current_while_every_slot_is_taken(world: World) -> N
         world.website(name)
     await asyncio.sleep(0.2)
     shard.measure()
-    assert world.metric("workqueue_depth", name="sites", controller="sites", shard=str(WHOLE)) == 12 - 8
+    labels = {"name": "sites", "controller": "sites", "shard": str(WHOLE)}
+    assert world.metric("workqueue_depth", **labels, priority="0") == 12 - 8
+    assert world.metric("workqueue_depth", **labels, priority="-100") == 0
+
+
+async def test_the_depth_tells_changes_from_the_first_list_as_controller_runtime_s_priority_queue_does(
+    world: World,
+) -> None:
+    async def body(ctx: Context, request: Request) -> None:
+        await asyncio.sleep(60)
+
+    for name in "abcdefghijkl":
+        world.website(name)
+    shard = await world.running(controller(body))
+    await asyncio.sleep(0.1)
+    world.website("z")
+    await asyncio.sleep(0.1)
+    shard.measure()
+    labels = {"name": "sites", "controller": "sites", "shard": str(WHOLE)}
+    assert world.metric("workqueue_depth", **labels, priority="-100") == 12 - 8
+    assert world.metric("workqueue_depth", **labels, priority="0") == 1
+
+
+async def test_retries_are_all_that_comes_back_after_a_delay_as_in_client_go(world: World) -> None:
+    async def body(ctx: Context, request: Request) -> Result | None:
+        if request.name == "fails":
+            raise ValueError
+        return Result(requeue_after_seconds=10.0) if request.name == "asks" else None
+
+    for name in ("fails", "asks", "fine"):
+        world.website(name)
+    await world.running(controller(body))
+    await asyncio.sleep(35)
+    results = {
+        result: world.metric("controller_runtime_reconcile_total", controller="sites", result=result)
+        for result in ("success", "error", "requeue_after")
+    }
+    assert (results["success"], results["requeue_after"]) == (1, 4)
+    retries = world.metric("workqueue_retries_total", name="sites", controller="sites")
+    assert retries == results["error"] + results["requeue_after"]
+
+
+async def test_the_age_of_a_view_grows_while_nothing_is_heard_and_goes_with_its_shard(world: World) -> None:
+    async def body(ctx: Context, request: Request) -> None: ...
+
+    labels = {"view": str(WEBSITES), "shard": str(WHOLE)}
+
+    def age() -> float | None:
+        shard.measure()
+        return world.registry.get_sample_value("shardfleet_view_age_seconds", labels)
+
+    shard = await world.running(controller(body))
+    world.website("a")
+    await asyncio.sleep(0.5)
+    assert age() == pytest.approx(0.5, abs=0.1)
+    release = world.lag(WEBSITES)
+    world.website("b")
+    await asyncio.sleep(40)
+    assert age() == pytest.approx(40.5, abs=0.2)
+    release()
+    await asyncio.sleep(0.5)
+    assert age() == pytest.approx(0.5, abs=0.1)
+    await shard.stop()
+    assert world.registry.get_sample_value("shardfleet_view_age_seconds", labels) is None
+
+
+async def test_a_view_that_was_never_current_is_as_old_as_its_shard(world: World) -> None:
+    """Infinity would be no sample at all, and nobody would be alerted."""
+
+    async def body(ctx: Context, request: Request) -> None: ...
+
+    world.transport.fail = lambda sent: Unreachable("no route") if WEBSITES.plural in sent.path else None
+    shard = world.shard(controller(body))
+    opening = asyncio.create_task(shard.prewarm())
+    await asyncio.sleep(30)
+    shard.measure()
+    age = world.metric("shardfleet_view_age_seconds", view=str(WEBSITES), shard=str(WHOLE))
+    assert age == pytest.approx(30, abs=0.1)
+    opening.cancel()

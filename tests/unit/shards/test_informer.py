@@ -19,13 +19,13 @@ from shards.client import JSON, Query
 from shards.errors import ShardError, Unreachable, api_error
 from shards.informer import Informer
 from shards.keyrange import KeyRange, PartitionKey, fnv1a64, ranges_from
+from shards.listing import STREAM_QUIET_SECONDS, STREAM_SECONDS
 from shards.metrics import ShardMetrics
 from shards.objects import ObjectName, Resource
 from shards.settings import ScopeSettings
 from shards.slices import SLICE_OBJECTS
 from shards.source import FilterMode, Source
 from shards.store import Change, Replacement
-from shards.watch import STREAM_QUIET_SECONDS, STREAM_SECONDS
 
 pytestmark = pytest.mark.looptime
 
@@ -443,7 +443,6 @@ class TestBrokenWatches:
             await rig.until(lambda: rig.server.kinds().count("watch") == 2)
             assert rig.told()[3:] == [("deleted", "80"), ("modified", "150"), ("added", "160")]
             assert rig.server.resumed_from() == ["100", "200"]
-            assert "resourceVersion" not in rig.server.calls[2][2]
 
         await rig.run(script)
 
@@ -635,6 +634,38 @@ class TestRelist:
 
         await rig.run(script)
 
+    async def test_a_list_that_is_only_as_new_as_the_view_was_does_not_count(self, rig: Rig) -> None:
+        as_new: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        rig.server.lists += [listing(100), as_new, listing(140)]
+        rig.server.watches.append(Watch(line("ERROR", {"code": 410, "reason": "Expired"})))
+
+        async def script() -> None:
+            await rig.until(lambda: len(rig.server.calls) == 3)
+            asked = rig.informer.relist()
+            as_new.set_result(listing(130))
+            assert await asked == "140"
+            assert [query.get("resourceVersion") for _, kind, query in rig.server.calls if kind == "list"] == [
+                None,
+                "100",
+                None,
+            ]
+
+        await rig.run(script)
+
+    async def test_it_takes_the_place_of_such_a_list_between_two_pages(self, rig: Rig) -> None:
+        as_new: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        rig.server.lists += [listing(100), as_new, listing(140)]
+        rig.server.watches.append(api_error(410, "Expired"))
+
+        async def script() -> None:
+            await rig.until(lambda: len(rig.server.calls) == 3)
+            asked = rig.informer.relist()
+            as_new.set_result(listing(130, thing("a", 129), following="t"))
+            assert await asked == "140"
+            assert rig.changes == []
+
+        await rig.run(script)
+
     async def test_it_does_not_wait_for_the_backoff_of_a_broken_watch(self, rig: Rig) -> None:
         rig.server.lists += [listing(100), listing(130)]
         rig.server.watches += [api_error(429, "", retry_after_seconds=50)]
@@ -735,6 +766,37 @@ class TestCurrent:
             second.set_result(listing(100))
             await synced(rig)
             assert rig.informer.current_at == pytest.approx(rig.server.times("list")[0], abs=0.1)
+
+        await rig.run(script)
+
+    async def test_a_list_that_is_only_as_new_as_the_view_was_makes_it_no_younger(self, rig: Rig) -> None:
+        rig.server.lists += [listing(100), listing(130)]
+        lost, next_one = Watch(bookmark(110)), Watch()
+        rig.server.watches += [lost, next_one]
+
+        async def script() -> None:
+            await rig.until(lambda: rig.informer.store.resource_version == "110")
+            current_at = rig.informer.current_at
+            await asyncio.sleep(5)
+            lost.say(line("ERROR", {"code": 410, "reason": "Expired"}))
+            await rig.until(lambda: rig.server.resumed_from() == ["100", "130"])
+            assert rig.informer.synced.is_set()
+            assert rig.informer.current_at == current_at
+            next_one.say(bookmark(140))
+            await rig.until(lambda: rig.informer.current_at > current_at)
+
+        await rig.run(script)
+
+    async def test_a_list_instead_of_one_whose_token_expired_counts_from_the_beginning_of_that_one(
+        self, rig: Rig
+    ) -> None:
+        rig.server.lists += [listing(100, following="t1"), api_error(410, "Expired"), listing(130)]
+
+        async def script() -> None:
+            await synced(rig)
+            times = rig.server.times("list")
+            assert rig.informer.current_at == pytest.approx(times[0], abs=0.1)
+            assert times[2] - times[0] > 0.5
 
         await rig.run(script)
 

@@ -40,6 +40,8 @@ from tests.unit.shards.test_informer import (
 
 pytestmark = pytest.mark.looptime
 
+AS_NEW_AS_100 = {"resourceVersion": "100", "resourceVersionMatch": "NotOlderThan"}
+
 PATH = CONFIGMAPS.path("ns")
 
 
@@ -112,7 +114,7 @@ class TestResumeVersions:
 
         await rig.run(script)
 
-    async def test_an_expired_event_is_followed_by_a_list_that_names_no_version(self, rig: Rig) -> None:
+    async def test_an_expired_event_is_followed_by_a_list_that_is_as_new_as_the_view(self, rig: Rig) -> None:
         """B29, B30."""
         rig.server.lists += [listing(100), listing(200)]
         rig.server.watches.append(Watch(line("ERROR", {"code": 410, "reason": "Expired"})))
@@ -120,7 +122,7 @@ class TestResumeVersions:
         async def script() -> None:
             await rig.until(lambda: len(rig.server.resumed_from()) == 2)
             assert rig.server.kinds() == ["list", "watch", "list", "watch"]
-            assert "resourceVersion" not in rig.server.calls[2][2]
+            assert rig.server.calls[2][2] | AS_NEW_AS_100 == rig.server.calls[2][2]
 
         await rig.run(script)
 
@@ -144,7 +146,10 @@ class TestResumeVersions:
         async def script() -> None:
             await asyncio.sleep(120)
             assert rig.server.kinds().count("list") <= 40
-            assert all("resourceVersion" not in query for _, kind, query in rig.server.calls if kind == "list")
+            first, second, *others = [query for _, kind, query in rig.server.calls if kind == "list"]
+            assert "resourceVersion" not in first
+            assert second | AS_NEW_AS_100 == second
+            assert all("resourceVersion" not in query for query in others)
 
         await rig.run(script)
 

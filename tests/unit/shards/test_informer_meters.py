@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from shards.informer_meters import InformerMeters
+from shards.hooks import FAILED, Hook
+from shards.informer_meters import HookCounts, InformerMeters
 from shards.metrics import ShardMetrics
 from shards.wire import EventType
 
@@ -61,3 +62,25 @@ def test_without_metrics_nothing_is_counted() -> None:
     meters.event(EventType.ADDED)
     meters.foreign()
     meters.watch_ended()
+
+
+def test_calls_of_authors_functions_that_fail_or_hold_up_the_loop_are_counted_by_function_and_resource() -> None:
+    registry = CollectorRegistry()
+    now = 0.0
+
+    def function(argument: object) -> object:
+        nonlocal now
+        now += 1.0
+        return 1 / int(str(argument))
+
+    hook = Hook("transform", function, lambda: now, HookCounts(ShardMetrics(registry), "v1/pods"))
+    for argument in (0, 1, 0):
+        hook.run(argument, "ns/a")
+    labels = {"hook": "transform", "resource": "v1/pods"}
+    assert registry.get_sample_value("shardfleet_hook_failures_total", labels) == hook.failures == 2
+    assert registry.get_sample_value("shardfleet_slow_hooks_total", labels) == hook.slow == 3
+
+
+def test_without_metrics_a_hook_fails_uncounted() -> None:
+    hook = Hook("transform", int, None, HookCounts(None, "v1/pods"))
+    assert hook.run("x", "ns/a") is FAILED

@@ -16,7 +16,7 @@ UPSTREAM = {
     "controller_runtime_reconcile_time_seconds": {"controller"},
     "controller_runtime_max_concurrent_reconciles": {"controller"},
     "controller_runtime_active_workers": {"controller"},
-    "workqueue_depth": {"name", "controller"},
+    "workqueue_depth": {"name", "controller", "priority"},
     "workqueue_adds_total": {"name", "controller"},
     "workqueue_queue_duration_seconds": {"name", "controller"},
     "workqueue_work_duration_seconds": {"name", "controller"},
@@ -70,6 +70,7 @@ def test_the_rest_has_the_fleet_s_prefix() -> None:
 @pytest.mark.parametrize("made", [ShardMetrics, RequestMetrics])
 def test_no_label_can_hold_a_key_a_pid_or_an_epoch(made: type[ShardMetrics]) -> None:
     known = {"controller", "result", "name", "shard", "reason", "resource", "type", "purpose", "how"}
+    known |= {"priority", "view", "hook"}
     assert set().union(*labels_of(made()).values()) <= known | {"code", "method", "verb", "host"}
 
 
@@ -77,11 +78,13 @@ def test_the_gauges_of_a_shard_go_with_it() -> None:
     registry = CollectorRegistry()
     metrics = ShardMetrics(registry)
     for shard in ("s1", "s2"):
-        metrics.queue_depth.labels("sites", "sites", shard).set(3)
+        metrics.queue_depth.labels("sites", "sites", "0", shard).set(3)
+        metrics.view_age.labels("v1/sites", shard).set(1)
         metrics.parked.labels("sites", shard).set(1)
         metrics.failing.labels("sites", shard).set(1)
     metrics.forget_shard("sites", "s1")
     metrics.forget_shard("sites", "never seen")
+    metrics.forget_view("v1/sites", "s1")
     shards = {
         sample.labels["shard"] for family in registry.collect() for sample in family.samples if "shard" in sample.labels
     }

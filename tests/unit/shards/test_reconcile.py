@@ -104,7 +104,7 @@ class TestRetries:
         assert 0.2 <= gaps[0] <= 0.25
         assert gaps == sorted(gaps)
         assert result_count(world, "not_ready") == len(times)
-        assert world.metric("workqueue_retries_total", name="sites", controller="sites") == 0
+        assert world.metric("controller_runtime_reconcile_errors_total", controller="sites") == 0
 
     async def test_a_server_that_is_overloaded_is_left_alone_as_long_as_it_asks(self, world: World) -> None:
         times = []

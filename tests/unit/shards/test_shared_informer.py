@@ -21,9 +21,12 @@ from shards.shared_cache import Event, SharedCache
 from shards.shared_informer import SharedInformer
 from shards.source import FilterMode, Source
 from shards.store import Change, Entry
+from shards.watch_requests import Freshness
 from tests.unit.shards.world import CONFIGMAPS, SECRETS, WEBSITES, Sent, World
 
 pytestmark = pytest.mark.looptime
+
+FRESH = Freshness(True, 0.0)
 
 QUARTERS = ranges_from(equal_boundaries(4))
 
@@ -186,6 +189,30 @@ class TestOneStream:
         assert [names_in(shard) for shard in shards] == [wanted(made, each) for each in QUARTERS]
         assert len(lists(world)) == 2
 
+    async def test_a_claim_while_the_history_is_lost_gets_a_list_that_is_younger_than_it(self, world: World) -> None:
+        sites(world)
+        shards = await opened(world)
+        view = shards[0].views[str(WEBSITES)].informer
+        asked: list[asyncio.Future[str]] = []
+        queries: list[str] = []
+        plain = world.transport.inner.request
+
+        async def request(method: str, path: str, *, query: Query = (), **others: Any) -> bytes:
+            queries.append(dict(query).get("resourceVersion", ""))
+            if queries[-1] and not asked:
+                asked.append(view.relist())
+            return await plain(method, path, query=query, **others)
+
+        world.transport.inner.request = request  # type: ignore[method-assign]
+        at = view.store.resource_version
+        await asyncio.sleep(2)
+        world.server.close()
+        world.website("meanwhile")
+        world.server.storage.compact()
+        await asyncio.sleep(10)
+        assert int(await asked[0]) > int(at)
+        assert queries[-2:] == [at, ""]
+
     async def test_the_last_shard_ends_the_stream_and_the_next_one_begins_anew(
         self, world: World, streams: Streams
     ) -> None:
@@ -265,7 +292,7 @@ class TestListsBesideAStream:
     """The cache alone: what comes first, the list or the event, does not matter."""
 
     def listed(self, cache: SharedCache, version: int, *metas: Meta) -> None:
-        gathered = cache.begin(0.0, drop_kept=False)
+        gathered = cache.begin(FRESH, drop_kept=False)
         for each in metas:
             gathered.add(Entry(each, b"{}"))
         cache.taking()
@@ -274,7 +301,7 @@ class TestListsBesideAStream:
 
     async def test_what_came_during_the_list_follows_it(self) -> None:
         cache = cache_of()
-        gathered = cache.begin(0.0, drop_kept=False)
+        gathered = cache.begin(FRESH, drop_kept=False)
         gathered.add(Entry(meta("a", 5), b"{}"))
         cache.take(Event(meta("a", 12), b"{}", "here"))
         cache.take(Event(meta("b", 13), b"{}", "here"))
@@ -306,10 +333,22 @@ class TestListsBesideAStream:
         cache.take(Event(meta("a", 19), b"", "deleted"))
         assert held(cache) == {}
 
+    async def test_a_deletion_from_a_history_that_is_over_deletes_nothing(self) -> None:
+        cache = cache_of()
+        gathered = cache.begin(FRESH, drop_kept=False)
+        cache.take(Event(meta("a", 12), b"", "deleted"))  # then the server is restored, and "a" is changed there
+        gathered.add(Entry(meta("a", 15), b"{}"))
+        cache.taking()
+        for _ in cache.commit(gathered, "16"):
+            pass
+        assert held(cache) == {"a": "15"}
+        cache.take(Event(meta("a", 15), b"", "deleted"))
+        assert held(cache) == {}
+
     async def test_more_events_than_can_be_kept_make_the_list_worthless(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("shards.shared_cache.KEPT_EVENTS", 3)
         cache = cache_of()
-        gathered = cache.begin(0.0, drop_kept=False)
+        gathered = cache.begin(FRESH, drop_kept=False)
         for number in range(5):
             cache.take(Event(meta(f"n{number}", 11 + number), b"{}", "here"))
         cache.taking()
@@ -321,7 +360,7 @@ class TestListsBesideAStream:
 
     async def test_many_events_of_one_object_are_kept_as_one(self) -> None:
         cache = cache_of()
-        cache.begin(0.0, drop_kept=False)
+        cache.begin(FRESH, drop_kept=False)
         for version in range(1000):
             cache.take(Event(meta("a", 100 + version), b"{}", "here"))
         assert cache._kept is not None

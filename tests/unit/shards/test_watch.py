@@ -9,13 +9,27 @@ import msgspec
 import pytest
 
 from shards.errors import ApiError, ShardError, Unreachable, api_error
-from shards.watch import Mode, StreamOverdue, WatchMachine
+from shards.listing import StreamOverdue
+from shards.watch import Mode, WatchMachine
 from shards.watch_requests import CheckHistory, ListPage, ListStream, Request, WatchFrom
 from shards.wire import MalformedStream, Page
 
 FILTER = ("shardSelector", "shardRange(...)")
 LONG = 60.0
 """A watch that lasted this long was a healthy one."""
+
+AS_NEW = ("resourceVersion", "100"), ("resourceVersionMatch", "NotOlderThan")
+FIRST_PAGE = ListPage((FILTER, ("limit", "500")), first=True)
+NOT_OLDER = ListPage((FILTER, ("limit", "500"), *AS_NEW), first=True, fresh=False)
+
+
+def stream_of(*version: tuple[str, str], fresh: bool) -> ListStream:
+    watch = ("watch", "true"), ("allowWatchBookmarks", "true"), ("sendInitialEvents", "true")
+    return ListStream((FILTER, *watch, *version, ("timeoutSeconds", "300")), fresh)
+
+
+STREAM = stream_of(("resourceVersionMatch", "NotOlderThan"), fresh=True)
+STREAM_NOT_OLDER = stream_of(*AS_NEW, fresh=False)
 
 
 class Least(random.Random):
@@ -138,13 +152,64 @@ class TestResumeVersion:
 
 class TestLostHistory:
     @pytest.mark.parametrize("lasted", [0.0, LONG])
-    def test_410_makes_a_new_consistent_list_at_once(self, lasted: float) -> None:
+    def test_410_makes_a_list_at_once_that_is_as_new_as_the_view(self, lasted: float) -> None:
         made = watching()
         made.failed(gone(), lasted)
         request, seconds = made.request()
-        assert request == ListPage((FILTER, ("limit", "500")), first=True)
+        assert request == NOT_OLDER
         assert seconds < 0.2
         assert not made.complete
+
+    def test_410_again_before_anything_was_healthy_makes_a_consistent_list(self) -> None:
+        made = watching()
+        made.failed(gone(), LONG)
+        made.page(page("150"))
+        made.failed(gone(), 0.0)
+        assert next_request(made) == FIRST_PAGE
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            gone(),
+            api_error(504, "Timeout", "Too large resource version", cause="ResourceVersionTooLarge"),
+            api_error(400),
+            api_error(500),
+            MalformedStream("cut"),
+        ],
+        ids=str,
+    )
+    def test_a_server_that_does_not_have_that_version_is_asked_for_a_consistent_list(self, error: ShardError) -> None:
+        made = watching()
+        made.failed(gone(), LONG)
+        made.failed(error)
+        assert next_request(made) == FIRST_PAGE
+        assert 0.8 <= delay(made) <= 2.0
+
+    @pytest.mark.parametrize("error", [busy(), busy(503), api_error(403), Unreachable("reset")], ids=str)
+    def test_a_server_that_is_busy_is_asked_for_the_same_list_again(self, error: ShardError) -> None:
+        made = watching()
+        made.failed(gone(), LONG)
+        for _ in range(5):
+            made.failed(error)
+        assert next_request(made) == NOT_OLDER
+
+    def test_an_answer_that_is_older_than_it_was_to_be_is_not_believed(self) -> None:
+        made = watching()
+        made.failed(gone(), LONG)
+        with pytest.raises(MalformedStream, match="was to be at 100") as caught:
+            made.page(page("99", following="t"))
+        made.failed(caught.value)
+        assert next_request(made) == FIRST_PAGE
+        made.page(page("99"))
+        assert made.complete
+
+    def test_a_list_that_somebody_asks_for_is_consistent(self) -> None:
+        made = watching()
+        made.failed(gone(), LONG)
+        assert not made.fresh
+        made.list_again()
+        assert made.fresh
+        assert made.request() == (FIRST_PAGE, 0.0)
 
     def test_410_on_every_watch_is_no_hot_loop_and_leaves_the_view_blind_for_five_seconds_at_most(self) -> None:
         made = watching()
@@ -286,17 +351,26 @@ class TestIncompleteLists:
         made = machine()
         made.page(page(following="t1"))
         made.failed(gone())
-        assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
+        assert next_request(made) == NOT_OLDER
         assert made.version == ""
+
+    def test_what_takes_its_place_goes_on_in_pages_that_name_no_version(self) -> None:
+        made = machine()
+        made.page(page(following="t1"))
+        made.failed(gone())
+        made.page(page("120", following="t2"))
+        assert next_request(made) == ListPage((FILTER, ("limit", "500"), ("continue", "t2")), first=False)
+        assert made.page(page("120"))
+        assert made.version == "120"
 
     def test_a_list_whose_tokens_expire_twice_is_fetched_in_one_piece(self) -> None:
         made = machine()
         for _ in range(2):
             made.page(page(following="t1"))
             made.failed(gone())
-        assert isinstance(next_request(made), ListStream)
+        assert next_request(made) == STREAM_NOT_OLDER
         made.failed(api_error(422))
-        assert next_request(made) == ListPage((FILTER,), first=True)
+        assert next_request(made) == NOT_OLDER._replace(query=(FILTER, *AS_NEW))
         made.page(page())
         made.list_again()
         assert next_request(made) == ListPage((FILTER, ("limit", "500")), first=True)
@@ -362,19 +436,6 @@ def streaming() -> WatchMachine:
     return WatchMachine([FILTER], Least(), streams=True)
 
 
-STREAM = ListStream(
-    (
-        FILTER,
-        ("watch", "true"),
-        ("allowWatchBookmarks", "true"),
-        ("sendInitialEvents", "true"),
-        ("resourceVersionMatch", "NotOlderThan"),
-        ("timeoutSeconds", "300"),
-    )
-)
-FIRST_PAGE = ListPage((FILTER, ("limit", "500")), first=True)
-
-
 class TestListsAsStreams:
     def test_it_is_consistent_and_goes_on_as_a_watch(self) -> None:
         made = streaming()
@@ -431,8 +492,19 @@ class TestListsAsStreams:
         made = streaming()
         made.streamed("100")
         made.failed(gone(), LONG)
-        assert made.request() == (STREAM, 0.0)
+        assert made.request() == (STREAM_NOT_OLDER, 0.0)
         assert not made.complete
+        made.failed(api_error(504, "Timeout", "Too large resource version"))
+        assert next_request(made) == STREAM
+
+    def test_one_that_is_older_than_it_was_to_be_is_not_believed(self) -> None:
+        made = streaming()
+        made.streamed("100")
+        made.failed(gone(), LONG)
+        with pytest.raises(MalformedStream, match="was to be at 100") as caught:
+            made.streamed("99")
+        made.failed(caught.value)
+        assert next_request(made) == STREAM
 
     def test_its_version_must_be_comparable_too(self) -> None:
         with pytest.raises(MalformedStream):

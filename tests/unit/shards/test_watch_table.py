@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from shards.errors import ApiError, Unreachable, api_error
-from shards.watch import AUDIT_SECONDS, HEALTHY_SECONDS, Mode, StreamOverdue, WatchMachine
-from shards.wire import Page
+from shards.listing import StreamOverdue
+from shards.watch import AUDIT_SECONDS, HEALTHY_SECONDS, Mode, WatchMachine
+from shards.wire import MalformedStream, Page
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "informers.md").read_text()
@@ -70,6 +71,12 @@ def behind(machine: WatchMachine) -> None:
     machine.failed(caught.value)
 
 
+def older(machine: WatchMachine) -> None:
+    with pytest.raises(MalformedStream) as caught:
+        machine.page(page(version="99"))
+    machine.failed(caught.value)
+
+
 def pages() -> WatchMachine:
     machine = WatchMachine([], Least())
     machine.page(page("t"))
@@ -92,15 +99,27 @@ def check() -> WatchMachine:
     return machine
 
 
-STATES: dict[str, Callable[[], WatchMachine]] = {"pages": pages, "stream": stream, "watch": watch, "check": check}
+def as_new() -> WatchMachine:
+    machine = watch()
+    machine.failed(api_error(410), LONG)
+    return machine
+
+
+STATES: dict[str, Callable[[], WatchMachine]] = {
+    "pages": pages,
+    "pages, as new": as_new,
+    "stream": stream,
+    "watch": watch,
+    "check": check,
+}
 
 BUSY = "401, 403, 429, 502, 503, 504"
 
 EVENTS: dict[tuple[str, str], list[Callable[[WatchMachine], object]]] = {
     ("pages", "a page with a continue token"): [lambda machine: machine.page(page("t2"))],
     ("pages", "the last page"): [lambda machine: machine.page(page())],
-    ("pages", "the token expired, is not understood or is ahead of the server"): [
-        fail(410),
+    ("pages", "the token expired"): [fail(410)],
+    ("pages", "the token is not understood or is ahead of the server"): [
         fail(400),
         lambda machine: machine.failed(too_large()),
     ],
@@ -109,6 +128,18 @@ EVENTS: dict[tuple[str, str], list[Callable[[WatchMachine], object]]] = {
     ("pages", "a failure with Retry-After"): [fail(429, wait=WAIT_SECONDS)],
     ("pages", "the connection breaks"): [breaks],
     ("pages", "a page fails otherwise three times"): [fail(500, 500, 500)],
+    ("pages, as new", "the last page"): [lambda machine: machine.page(page())],
+    ("pages, as new", f"{BUSY}, or the connection breaks"): [
+        *(fail(int(status)) for status in BUSY.split(", ")),
+        breaks,
+    ],
+    ("pages, as new", "410, 504 too large, or any other failure"): [
+        fail(410),
+        fail(400),
+        fail(500),
+        lambda machine: machine.failed(too_large()),
+    ],
+    ("pages, as new", "an answer that is older"): [older],
     ("stream", "the bookmark that ends it"): [lambda machine: machine.streamed("100")],
     ("stream", "400, 405, 406, 415, 422, 501"): [fail(status) for status in (400, 405, 406, 415, 422, 501)],
     ("stream", "no end for 300 s, or nothing for 30 s"): [lambda machine: machine.failed(StreamOverdue("no end"))],
@@ -121,13 +152,9 @@ EVENTS: dict[tuple[str, str], list[Callable[[WatchMachine], object]]] = {
     ("watch", "it ends"): [lambda machine: machine.ended(LONG)],
     ("watch", "it ends within a second"): [lambda machine: machine.ended(HEALTHY_SECONDS / 2)],
     ("watch", "a bookmark behind the version"): [behind],
-    ("watch", "410 in either shape, 404, 504 too large"): [
-        fail(410),
-        fail(404),
-        fail(410, lasted=0.0),
-        lambda machine: machine.failed(too_large()),
-    ],
-    ("watch", "the same, again before anything was healthy"): [expires_again],
+    ("watch", "410 in either shape"): [fail(410), fail(410, lasted=0.0)],
+    ("watch", "404, 504 too large"): [fail(404), lambda machine: machine.failed(too_large())],
+    ("watch", "any of these, again before anything was healthy"): [expires_again],
     ("watch", BUSY): [fail(int(status), lasted=0.0) for status in BUSY.split(", ")],
     ("watch", "a failure with Retry-After"): [fail(429, wait=WAIT_SECONDS)],
     ("watch", "the connection breaks, or no byte came for 75 s"): [breaks],
@@ -165,7 +192,8 @@ def test_the_machine_does_what_the_row_says(row: list[str]) -> None:
                 following = "pages"
             before = machine.complete
             happen(machine)
-            assert (machine.mode.value, moment(machine)) == (following, when)
+            old = "" if machine.fresh or not machine.listing else ", as new"
+            assert (f"{machine.mode.value}{old}", moment(machine)) == (following, when)
             assert (machine.complete, before) in VIEWS[view]
 
 
@@ -192,7 +220,7 @@ def test_every_case_has_the_test_that_it_names() -> None:
     for row in rows("Cases"):
         for place in row[3].split("; "):
             file, _, names = place.partition(": ")
-            path = ROOT / (file if "/" in file else f"tests/unit/shards/{file}")
-            text = path.with_suffix(".py").read_text()
+            [path] = ROOT.glob(f"{file}.py" if "/" in file else f"tests/unit/shards/**/{file}.py")
+            text = path.read_text()
             for name in re.findall(r"`(\w+)`", names):
                 assert re.search(rf"def {name}\b", text), (row[0], name)

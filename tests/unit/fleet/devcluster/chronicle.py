@@ -7,19 +7,12 @@ from typing import Any
 
 import msgspec
 
-from fleet.coordination import (
-    CoordinatorRecord,
-    Holder,
-    Incarnation,
-    MemberRecord,
-    ShardMap,
-    ShardRecord,
-    ShardStatus,
-)
 from fleet.devcluster.recording.journal import Entry, Sent
-from fleet.lease_records import Times, lease_from_coordinator, lease_from_member, lease_from_shard
+from fleet.lease_records import Times, lease_from_coordinator, lease_from_member
 from fleet.map_record import configmap_from_map
 from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names
+from fleet.record import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.shard_lease import lease_from_shard
 from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, fnv1a64
 from shards.useragent import UserAgent
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fleet.coordination import ShardStatus
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.object_names import CONFIG_MAPS, LEASES
+from fleet.record import ShardStatus
 from shards.keyrange import SPACE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members
 from tests.unit.fleet.devcluster.judging.stories import judged

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fleet.coordination import ShardStatus
 from fleet.devcluster.evidence.verdict import Gap, Verdict
 from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.recording.journal import GAP, LATE, LOST
 from fleet.object_names import LEASES
+from fleet.record import ShardStatus
 from shards.journal import Note
 from shards.keyrange import WHOLE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in
