@@ -36,7 +36,8 @@ from shards.keyrange import KeyRange
 from shards.kube import KubeTransport, connect
 from shards.metrics import RequestMetrics, ShardMetrics
 from shards.objects import Resource
-from shards.runtime import WorkerRuntime, collect_rarely
+from shards.process_memory import look_after_memory
+from shards.runtime import WorkerRuntime
 from shards.shard import Shard
 from shards.slots import Slots
 from shards.source import probe_server_side_sharding
@@ -59,7 +60,7 @@ def run_agent(start: ChildStart, plan: RunPlan) -> int:
 
 
 def _live(main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
-    collect_rarely()
+    look_after_memory()
 
     async def until_stopped() -> None:
         stop = asyncio.Event()
@@ -183,9 +184,14 @@ async def _server_filters(transport: KubeTransport, plan: RunPlan) -> bool:
     wanted = plan.config.feature_gates.server_side_sharding
     if wanted != "auto":
         return wanted == "on"
-    for resource in (*(controller.primary for controller in plan.controllers), LEASES):
+    primaries = [controller.primary for controller in plan.controllers]
+    scope = plan.config.scope.namespaces
+    places = [(primary, where) for where in scope or ("",) for primary in primaries]
+    for resource, namespace in (*places, (LEASES, ""), (LEASES, plan.namespace)):
         try:
-            proven = await probe_server_side_sharding(transport, resource, plan.config.shards.partition_by)
+            proven = await probe_server_side_sharding(
+                transport, resource, plan.config.shards.partition_by, namespace=namespace
+            )
         except (ApiError, Unreachable) as error:
             log.info("server-side sharding could not be probed on %s: %s", resource, error)
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from shards.client import Transport
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal
 from shards.live import Guards
+from shards.loop_turn import LoopTurn
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
 from shards.request_limiter import LimitedTransport, RequestLimiter
@@ -21,16 +21,6 @@ from shards.request_meters import NO_METERS, RequestMeters
 from shards.settings import ShardSettings
 from shards.shared_informer import SharedStreams
 from shards.slots import Slots
-
-COLLECT_AFTER = 50_000
-"""New objects after which the garbage collector looks at them. With Python's own 700 it takes a tenth of the CPU of a
-cold sync: it looks at objects of running reconciles again and again, which reference counts free anyway."""
-
-
-def collect_rarely() -> None:
-    """For a process that runs shards. Older generations keep Python's own rhythm, so that no cycle stays for good."""
-    _, *older = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER, *older)
 
 
 @dataclass
@@ -42,7 +32,7 @@ class WorkerRuntime:
     kinds: `kind` per resource, as discovered. journal: what this worker did and saw, for a judge.
     streams: the watches that its shards share.
     limiter: what every request of shards waits for. limited: the transport behind it; `transport` itself is only for
-    who has waited already.
+    who has waited already. turn: how long they may hold the loop together.
     """
 
     transport: Transport
@@ -63,10 +53,12 @@ class WorkerRuntime:
     streams: SharedStreams = field(default_factory=SharedStreams)
     limiter: RequestLimiter = field(init=False)
     limited: Transport = field(init=False)
+    turn: LoopTurn = field(init=False)
     _threads: ThreadPoolExecutor | None = None
 
     def __post_init__(self) -> None:
         self.limiter = RequestLimiter(self.settings.client, self.clock, self.meters)
+        self.turn = LoopTurn(self.clock)
         self.limited = LimitedTransport(self.transport, self.limiter)
 
     def guards_of(self, controller: str) -> Guards:
