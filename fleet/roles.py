@@ -16,7 +16,7 @@ from fleet.child import ChildStart
 from fleet.exitcodes import EX_OK
 from fleet.plan import RunPlan
 from fleet.worker_role import work
-from shards.runtime import collect_rarely
+from shards.process_memory import look_after_memory
 
 
 def run_worker(start: ChildStart, plan: RunPlan) -> int:
@@ -30,7 +30,7 @@ def run_agent(start: ChildStart, plan: RunPlan) -> int:
 
 
 def _live(main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
-    collect_rarely()
+    look_after_memory()
 
     async def until_stopped() -> None:
         stop = asyncio.Event()
