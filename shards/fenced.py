@@ -6,6 +6,8 @@ resourceVersion of the snapshot as preconditions, a timeout below the remaining 
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -41,12 +43,14 @@ class FencedClient:
     ApiError and Unreachable.
     """
 
-    __slots__ = ("_fence", "_requests", "_view", "sent_back")
+    __slots__ = ("_fence", "_requests", "_turns", "_view", "sent_back")
 
     def __init__(self, fence: Fence, view: View) -> None:
         self._fence = fence
         self._view = view
         self._requests = FencedRequests(fence, view)
+        self._turns: defaultdict[tuple[Resource, ObjectName], asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Patches of one object go one after the other: of two at a time, one would name a version that is past."""
         self.sent_back = False
         """Whether a deletion has to be decided anew."""
 
@@ -200,6 +204,12 @@ class FencedClient:
 
     async def _patch(
         self, reason: str, resource: Resource, name: ObjectName, patch: Mapping[str, Any], subresource: str = ""
+    ) -> Object:
+        async with self._turns[resource, name]:
+            return await self._patch_in_turn(reason, resource, name, patch, subresource)
+
+    async def _patch_in_turn(
+        self, reason: str, resource: Resource, name: ObjectName, patch: Mapping[str, Any], subresource: str
     ) -> Object:
         snapshot = self._view.snapshot(resource, name)
         if snapshot is None:

@@ -32,12 +32,17 @@ LIST_TIMEOUT_SECONDS = 60.0
 """For one page. The API server gives up on its own after 60 s."""
 
 
+def always() -> bool:
+    return True
+
+
 class Informer:
     """One informer: `run` it in a task, read `store`, and get `handler` called for every change.
 
     handler: called on the loop after the store has changed, once per change, in order. on_progress: called when the
     store's content or version has moved, after the handler calls. Both are plain functions; one that raises is reported
-    (`shards.hooks`) and does not stop the informer.
+    (`shards.hooks`) and does not stop the informer. listening: asked once for each first list; where nobody listens,
+    which is before a shard is opened, the handler is not told of what is there.
 
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
     refused: set from a request that is forbidden to one that succeeds. blind: never; see `NamespacedInformer`.
@@ -58,6 +63,7 @@ class Informer:
         *,
         handler: Callable[[Change], None],
         on_progress: Callable[[], None],
+        listening: Callable[[], bool] = always,
         clock: Clock,
         rng: random.Random,
         metrics: ShardMetrics | None = None,
@@ -80,6 +86,7 @@ class Informer:
         self._path = source.resource.path(namespace)
         self._handler = handler
         self._on_progress = on_progress
+        self._listening = listening
         self._meters = InformerMeters(metrics, str(source.resource), clock, journal)
         self._failures = Hook(HANDLER, handler, None, self._meters.hooks)
         self._clock = clock
@@ -243,6 +250,7 @@ class Informer:
         for _ in gathering.compare():
             await self._slices.next()
         regressions = self.store.regressions
+        untold = not (self.store.resource_version or self._listening() or self.notes.on)
         changes = gathering.commit(self._machine.version)
         self._gathering = None
         if self.store.regressions != regressions:
@@ -250,7 +258,7 @@ class Informer:
         self._healed()
         self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
-        for change in changes:
+        for change in () if untold else changes:
             self._hand_over(change)
             if self._slices.over():
                 await self._slices.next()

@@ -87,8 +87,12 @@ class Listener:
         """Objects whose changes were not handed over yet."""
         return len(self._waiting)
 
+    @property
+    def listening(self) -> bool:
+        return not self._closed and self._active()
+
     def changed(self, change: Change) -> None:
-        if self._closed or not self._active():
+        if not self.listening:
             return
         if self._route.quick:
             for key in self._route.keys(change):

@@ -205,5 +205,6 @@ class ParkedKeys:
         return Live(found, found["metadata"]["resourceVersion"], hidden=not delivered)
 
     def _settle_with(self, fence: Fence, barrier: Barrier, live: Live) -> None:
-        meta = None if live.object is None else meta_of(live.object)
+        found = live.object
+        meta = None if found is None else meta_of(found)
         fence.writes.settle(barrier, meta, self._stores[barrier.resource], admitted=not live.hidden)

@@ -82,6 +82,11 @@ class ShardView:
                 listener.close()
         self.listeners = [each for each in self.listeners if each[0] is not engine]
 
+    @property
+    def listening(self) -> bool:
+        """Whether any controller takes keys by now."""
+        return any(listener.listening for _, listener in self.listeners)
+
     def changed(self, change: Change) -> None:
         for _, listener in self.listeners:
             listener.changed(change)
@@ -138,18 +143,23 @@ def _make_view(
     def changed(change: Change) -> None:
         view.changed(change)
 
-    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, changed, moved))
+    def listening() -> bool:
+        return view.listening
+
+    audience = _Audience(changed, moved, listening)
+    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, audience))
     return view
 
 
-def _make_feed(
-    place: Place,
-    source: Source,
-    runtime: WorkerRuntime,
-    agent: UserAgent,
-    changed: Callable[[Change], None],
-    moved: Callable[[], None],
-) -> Feed:
+class _Audience(NamedTuple):
+    """Who is told of a view. See `shards.informer.Informer`."""
+
+    changed: Callable[[Change], None]
+    moved: Callable[[], None]
+    listening: Callable[[], bool]
+
+
+def _make_feed(place: Place, source: Source, runtime: WorkerRuntime, agent: UserAgent, audience: _Audience) -> Feed:
     """An informer of the shard's own where the server filters by its range; else its part of the worker's stream.
 
     Either of them for each namespace, where they are to be watched one by one.
@@ -157,11 +167,9 @@ def _make_feed(
     namespaces = source.scope.namespaces
     if source.scope.watch_each and len(namespaces) > 1:
         alone = {each: replace(source, scope=replace(source.scope, namespaces=(each,))) for each in namespaces}
-        parts = {
-            each: _make_part(place, part, runtime, agent, changed, moved, NO_JOURNAL) for each, part in alone.items()
-        }
+        parts = {each: _make_part(place, part, runtime, agent, audience, NO_JOURNAL) for each, part in alone.items()}
         return NamespacedInformer(source, parts, runtime.clock)
-    return _make_part(place, source, runtime, agent, changed, moved, runtime.journal)
+    return _make_part(place, source, runtime, agent, audience, runtime.journal)
 
 
 def _make_part(
@@ -169,8 +177,7 @@ def _make_part(
     source: Source,
     runtime: WorkerRuntime,
     agent: UserAgent,
-    changed: Callable[[Change], None],
-    moved: Callable[[], None],
+    audience: _Audience,
     journal: Journal,
 ) -> Feed:
     """One watch's part."""
@@ -190,8 +197,9 @@ def _make_part(
             runtime.streams,
             make,
             source,
-            handler=changed,
-            on_progress=moved,
+            handler=audience.changed,
+            on_progress=audience.moved,
+            listening=audience.listening,
             clock=runtime.clock,
             journal=journal,
             keeping=place.keeping,
@@ -203,8 +211,9 @@ def _make_part(
     return Informer(
         runtime.limited,
         source,
-        handler=changed,
-        on_progress=moved,
+        handler=audience.changed,
+        on_progress=audience.moved,
+        listening=audience.listening,
         clock=runtime.clock,
         rng=runtime.rng,
         metrics=runtime.metrics,

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from shards.bodies import Bodies
 from shards.clock import Clock
 from shards.hooks import Hook
+from shards.informer import always
 from shards.informer_meters import HANDLER, HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
@@ -72,6 +73,7 @@ class SharedInformer:
         *,
         handler: Callable[[Change], None],
         on_progress: Callable[[], None],
+        listening: Callable[[], bool] = always,
         clock: Clock,
         journal: Journal,
         keeping: Keeping = EVERYTHING,
@@ -85,6 +87,7 @@ class SharedInformer:
         self._handler = handler
         self._failures = Hook(HANDLER, handler, None, HookCounts(make.metrics, str(source.resource), clock, journal))
         self._on_progress = on_progress
+        self._listening = listening
         self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
         self._asked: list[asyncio.Future[str]] = []
@@ -169,6 +172,10 @@ class SharedInformer:
         self.notes.handed_over()
 
     # -- what the cache tells ----------------------------------------------------------------------------------------
+
+    @property
+    def listening(self) -> bool:
+        return self._listening() or self.notes.on
 
     def list_began(self, *, instead: bool) -> None:
         self.notes.list_began(instead=instead)

@@ -156,7 +156,7 @@ class WatchMachine:
         if lasted >= HEALTHY_SECONDS:
             self._failures = self._refusals = 0
         first = not self._failures
-        self._back_off()
+        backed_off = self._back_off()
         asked = error.retry_after_seconds if isinstance(error, ApiError) else None
         if asked is not None and asked >= BACKOFF_SECONDS[0]:
             self._delay = min(asked, ASKED_SECONDS) + self._rng.uniform(0, SPREAD_SECONDS)
@@ -169,7 +169,8 @@ class WatchMachine:
         elif self._history_lost(error):
             # A second time, what is at least as new may be too old to be watched from, again and again.
             self._lost(self.version if first and isinstance(error, Expired) else "")
-            self._delay = 0.0 if first else min(self._delay, BLIND_SECONDS)
+            # What a server that is behind asks for, a second each time, is about a watch: here a list follows.
+            self._delay = 0.0 if first else min(max(self._delay, backed_off), BLIND_SECONDS)
         elif isinstance(error, Unreachable):
             self.mode = Mode.CHECK
             self._audit(lasted)
@@ -199,12 +200,13 @@ class WatchMachine:
     def _follow(self) -> None:
         self.mode = Mode.STREAM if self._lists.streaming else Mode.PAGES
 
-    def _back_off(self) -> None:
+    def _back_off(self) -> float:
         first, limit = BACKOFF_SECONDS
         # 2**10 * 0.8 s is far above the limit; the exponent stays small however long a server is away.
         step = min(first * 2 ** min(self._failures, 10), limit)
         self._delay = min(step * self._rng.uniform(1.0, 2.0), limit)
         self._failures += 1
+        return self._delay
 
     def _request(self) -> Request:
         if self.mode is Mode.PAGES:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+from zlib import crc32
 
 import msgspec
 
-from fleet.config_file import parse_config
+from fleet.config_file import config_from, parse_config
 from fleet.coordination import ProtocolMismatch
 from fleet.lease_records import (
     Times,
@@ -33,6 +37,7 @@ from tests.unit.fleet.records import FLEET, member, shard, shard_map
 
 LIMIT_BYTES = 1000
 """Of a line, so that fuzzing gets there."""
+MOST_BRACKETS = 100
 
 _NAMES = Names(FLEET, "prod")
 _TIMES = Times(micro_time(0.0), micro_time(1.5))
@@ -40,12 +45,15 @@ _TIMES = Times(micro_time(0.0), micro_time(1.5))
 
 @dataclass(frozen=True)
 class Reader:
-    """read: one input. errors: what it may raise; anything else is a finding. examples: inputs that it accepts."""
+    """read: one input; None where it refuses without a word. errors: what it may raise; anything else is a finding.
+    examples: inputs that it accepts."""
 
     name: str
     read: Callable[[bytes], object]
     errors: tuple[type[Exception], ...]
     examples: tuple[bytes, ...]
+    longest_bytes: int = 64 * 1024
+    """Of an input. Slow readers get short ones."""
 
 
 def _event(kind: str, **metadata: object) -> bytes:
@@ -71,7 +79,7 @@ _LIST = msgspec.json.encode(
 )
 
 
-def read_lines(data: bytes) -> None:
+def read_lines(data: bytes) -> object:
     """Cut by its own first byte; whatever the cuts, the lines are the same, and no more than a line is held."""
     piece = 1 + (data[0] if data else 0) % 64
     splitter = LineSplitter(LIMIT_BYTES)
@@ -81,28 +89,76 @@ def read_lines(data: bytes) -> None:
     end = data.rfind(b"\n")
     whole = data[: end + 1].split(b"\n")
     assert found == [line for line in whole if line and not line.isspace()]
+    return found
 
 
-def read_stream(data: bytes) -> None:
-    for line in LineSplitter().feed(data + b"\n"):
+def read_stream(data: bytes) -> object:
+    lines = LineSplitter().feed(data + b"\n")
+    for line in lines:
         event = decode_event(line)
         if event.error is None:
             assert event.meta.resource_version.isdigit()
+    return lines or None
 
 
-def read_page(data: bytes) -> None:
+def read_page(data: bytes) -> object:
     page = decode_page(data)
     for raw in page.items:
         item = decode_item(raw, page.prefix)
         assert item.meta.uid
+    return page
 
 
-def read_failure(data: bytes) -> None:
-    error_from(500, data, data[:8].decode("latin-1"))
+def read_failure(data: bytes) -> object:
+    return error_from(500, data, data[:8].decode("latin-1"))
 
 
-def read_config(data: bytes) -> None:
-    parse_config(data.decode("utf-8", "ignore"))
+def read_config(data: bytes) -> object:
+    """Of deep inputs, one in fifty: the scanner takes a quarter of a second for each, and they are refused alike."""
+    if data.count(b"[") + data.count(b"{") > MOST_BRACKETS and crc32(data) % 50:
+        return None
+    return parse_config(data.decode("utf-8", "ignore"))
+
+
+def read_settings(data: bytes) -> object:
+    """What the YAML loader hands on, without the loader, which takes a hundred times as long as all that follows it."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return config_from(_as_loaded(document, 0)) if isinstance(document, dict) else None
+
+
+def _as_loaded(value: Any, depth: int) -> Any:
+    """YAML has more types than JSON; odd values stand for them. A list of itself is one, too."""
+    match value:
+        case dict() if depth < 50:
+            return {_YAML_KEYS.get(key, key): _as_loaded(each, depth + 1) for key, each in value.items()}
+        case list() if depth < 50:
+            return [_as_loaded(each, depth + 1) for each in value]
+        case str():
+            return _YAML_VALUES.get(value, value)
+        case _:
+            return value
+
+
+def _itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+_YAML_KEYS: dict[str, Any] = {
+    "0": None,
+    "-1": (1, "a"),
+    "a": date(2001, 1, 2),
+    "007": datetime(2001, 1, 2, 3, 4, 5, tzinfo=UTC),
+    " ": b"\xff",
+    "a.b/c": float("inf"),
+    "1e3": True,
+}
+"""By the odd text (`tests.fuzz.documents.ODD`) that stands for it in JSON."""
+_YAML_VALUES = _YAML_KEYS | {"\x00": {1, 2}, "x" * 300: _itself()}
 
 
 class _NoTransport(Transport):
@@ -132,22 +188,21 @@ class _NoTransport(Transport):
 _API = RecordApi(_NoTransport(), _NAMES, user_agent=lambda: "", timeout_seconds=1.0, wall=lambda: 0.0)
 
 
-def read_map(data: bytes) -> None:
-    _API.record(Kind.MAP, data)
+def read_map(data: bytes) -> object:
+    return _API.record(Kind.MAP, data)
 
 
-def read_member(data: bytes) -> None:
-    _API.record(Kind.MEMBER, data)
+def read_member(data: bytes) -> object:
+    return _API.record(Kind.MEMBER, data)
 
 
-def read_shard(data: bytes) -> None:
-    _API.record(Kind.SHARD, data)
+def read_shard(data: bytes) -> object:
+    return _API.record(Kind.SHARD, data)
 
 
-def read_coordinator(data: bytes) -> None:
+def read_coordinator(data: bytes) -> object:
     lease = lease_of(data)
-    if lease is not None:
-        coordinator_record(lease, FLEET)
+    return None if lease is None else coordinator_record(lease, FLEET)
 
 
 def _answered(obj: Object) -> bytes:
@@ -167,6 +222,11 @@ _CONFIGS = (
     b"coordination: {leaseSeconds: 8, renewSeconds: 2.0}\nfeatureGates: {ServerSideSharding: on}\n"
     b"scope: {namespaces: [default], labelSelector: 'a=b'}\nqueue: &q {baseDelaySeconds: 0.1}\nlog: {level: info}\n",
 )
+_SETTINGS = msgspec.json.encode(
+    msgspec.to_builtins(parse_config(_CONFIGS[1].decode()))
+    | {"canary": {"controllers": [], "shardFraction": 1.0}, "client": {"requestsPerSecond": 50, "burst": 100}}
+)
+"""Every field."""
 
 _STREAM = (MalformedStream,)
 READERS = (
@@ -174,7 +234,8 @@ READERS = (
     Reader("stream", read_stream, _STREAM, _EVENTS),
     Reader("page", read_page, _STREAM, (_LIST,)),
     Reader("failure", read_failure, (), (_EVENTS[3][25:-1], b"upstream connect error")),
-    Reader("config", read_config, (ConfigError,), _CONFIGS),
+    Reader("config", read_config, (ConfigError,), (*_CONFIGS, _SETTINGS), 2048),
+    Reader("settings", read_settings, (ConfigError,), (_SETTINGS, b'{"fleet":"web","controller":"websites:websites"}')),
     Reader("map", read_map, (ProtocolMismatch,), (_answered(configmap_from_map(_NAMES, shard_map(), replaces="1")),)),
     Reader(
         "member",

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.long import SLOWEST_SECONDS
-from tests.fuzz.mutations import TOKENS, mutated
+from tests.fuzz.mutations import DEEP, TOKENS, mutated
 from tests.fuzz.readers import LIMIT_BYTES, READERS, Reader
 
 pytestmark = pytest.mark.parametrize("reader", READERS, ids=lambda each: each.name)
@@ -45,12 +45,12 @@ def test_any_bytes_are_read_or_refused(reader: Reader, data: bytes) -> None:
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32))
 def test_a_changed_example_is_read_or_refused(reader: Reader, seed: int) -> None:
-    _read(reader, mutated(random.Random(seed), reader.examples))
+    _read(reader, mutated(random.Random(seed), reader.examples, reader.longest_bytes))
 
 
 def test_each_value_of_an_example_may_be_anything(reader: Reader) -> None:
     for example in reader.examples:
         for at in [at for at, byte in enumerate(example) if byte == ord(":")]:
             ends = [end for mark in (b",", b"}", b"\n", b"]") if (end := example.find(mark, at)) >= 0]
-            for token in TOKENS:
+            for token in (*DEEP, *TOKENS):
                 _read(reader, example[: at + 1] + b" " + token + example[min(ends, default=len(example)) :])

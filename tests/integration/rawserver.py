@@ -83,9 +83,12 @@ class Truth:
     def versions(self) -> dict[str, str]:
         return {name: each["metadata"]["resourceVersion"] for name, each in self.objects.items()}
 
-    def list_body(self) -> bytes:
-        metadata = {"resourceVersion": str(self.version)}
+    def list_body(self, start: int = 0, count: int = 0) -> bytes:
+        """A page of so many from there; 0 for all."""
         items = list(self.objects.values())
+        end = start + count if count else len(items)
+        metadata = {"resourceVersion": str(self.version), "continue": str(end) if end < len(items) else ""}
+        items = items[start:end]
         return msgspec.json.encode({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": metadata, "items": items})
 
     def lines_after(self, version: int) -> list[bytes]:
@@ -102,13 +105,19 @@ def _line(kind: str, body: dict[str, Any]) -> bytes:
 
 
 class RawServer:
-    """spoil: for the next answer of a kind, once. asked: kinds of requests, in order. connections: open ones."""
+    """spoil: for the next answer of a kind, once. spared: so many answers of that kind are whole before.
+
+    asked: kinds of requests, in order; queries: theirs. connections: open ones. page: objects of a page; 0 for all.
+    """
 
     def __init__(self) -> None:
         self.truth = Truth()
         self.spoil: dict[Kind, Spoil] = {}
+        self.spared: dict[Kind, int] = {}
         self.spoilt = 0
         self.asked: list[Kind] = []
+        self.queries: list[dict[str, str]] = []
+        self.page = 0
         self.connections = 0
         self.port = 0
         self._open: list[asyncio.StreamWriter] = []
@@ -149,6 +158,7 @@ class RawServer:
                 query = parse_qs(urlsplit(head.split(b" ", 2)[1].decode()).query)
                 kind: Kind = "watch" if "watch" in query else "list"
                 self.asked.append(kind)
+                self.queries.append({name: value for name, [value] in query.items()})
                 if not await self._say(writer, kind, self._answer(query)):
                     return
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -159,7 +169,8 @@ class RawServer:
 
     def _answer(self, query: dict[str, list[str]]) -> Answer:
         if "watch" not in query:
-            body = self.truth.list_body()
+            start = int(query.get("continue", ["0"])[0])
+            body = self.truth.list_body(start, self.page)
             return Answer(sized(body), body)
         if "sendInitialEvents" in query:
             lines = self.truth.initial_lines()
@@ -169,7 +180,10 @@ class RawServer:
 
     async def _say(self, writer: asyncio.StreamWriter, kind: Kind, answer: Answer) -> bool:
         """Whether the connection is still good for more."""
-        spoil = self.spoil.pop(kind, None)
+        spared = self.spared.pop(kind, 0)
+        if spared:
+            self.spared[kind] = spared - 1
+        spoil = None if spared else self.spoil.pop(kind, None)
         if spoil is not None:
             self.spoilt += 1
         for step in spoil(answer) if spoil else (answer.whole,):

@@ -220,6 +220,16 @@ class TestLostHistory:
             made.page(page())
         assert delays == [0.0, 1.6, 3.2, 5.0, 5.0, 5.0]
 
+    def test_a_server_that_is_behind_and_asks_for_a_second_each_time_is_not_listed_every_second(self) -> None:
+        behind = api_error(504, "Timeout", "x", cause="ResourceVersionTooLarge", retry_after_seconds=1)
+        made = watching()
+        delays = []
+        for _ in range(6):
+            made.failed(behind)
+            delays.append(delay(made))
+            made.page(page())
+        assert delays == [0.0, 1.6, 3.2, 5.0, 5.0, 5.0]
+
     @pytest.mark.parametrize(
         "error",
         [
