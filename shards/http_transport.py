@@ -58,6 +58,7 @@ class KubeTransport(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -85,7 +86,7 @@ class KubeTransport(Transport):
             connections = self._enter(access)
             try:
                 return await self._exchange(
-                    connections, attempt, method, url, body, self._headers(headers, user_agent, access), seconds
+                    connections, attempt, method, url, body, self._headers(headers, user_agent, accept, access), seconds
                 )
             except (Unauthorized, Untrusted):
                 # Neither was carried out. The token, the client certificate or the authority may have been replaced.
@@ -97,7 +98,7 @@ class KubeTransport(Transport):
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport. The connection is reset when the context ends."""
         url = self._url(path, query)
@@ -108,7 +109,7 @@ class KubeTransport(Transport):
             access = self._credentials.current()
             attempt = Attempt(self._clock)
             connections = self._enter(access)
-            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, access)
+            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, accept, access)
             try:
                 response = await self._open(connections, attempt, url, headers, limits)
                 break
@@ -231,8 +232,8 @@ class KubeTransport(Transport):
         text = f"{self.host}{path}"
         return URL(f"{text}?{urlencode(query, quote_via=quote)}" if query else text, encoded=True)
 
-    def _headers(self, headers: dict[str, str], user_agent: str, access: Access) -> dict[str, str]:
-        found = {**headers, "Accept": JSON}
+    def _headers(self, headers: dict[str, str], user_agent: str, accept: str, access: Access) -> dict[str, str]:
+        found = {**headers, "Accept": accept}
         if user_agent:
             found["User-Agent"] = user_agent
         if access.authorization:

@@ -18,7 +18,7 @@ from fleet.devcluster.faults import Events, Match
 from fleet.devcluster.faults.words import HideEvents
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import Query
+from shards.client import JSON, Query
 from shards.errors import ApiError, Forbidden, ShardError, Unauthorized, Unreachable, api_error
 from shards.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
@@ -260,7 +260,7 @@ class Gap:
         self.paths: list[str] = []
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         return self._stream(path, query, user_agent)
 
