@@ -23,7 +23,7 @@ from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, PartitionKey
 from shards.listener import Listener
 from shards.objects import Key, Meta, Resource
-from shards.runtime import collect_rarely
+from shards.process_memory import collect_rarely
 from shards.settings import ScopeSettings
 from shards.shared_informer import SharedInformer, SharedStreams
 from shards.shared_stream import StreamMaker
