@@ -158,7 +158,7 @@ async def test_b64_a_key_has_one_write_under_way_and_conflicts_are_rare(world: W
         finally:
             under_way[path] -= 1
 
-    world.transport.inner.request = counted  # type: ignore[method-assign, assignment]
+    world.transport.inner.request = counted  # type: ignore[method-assign]
     world.website("a")
     await world.running(controller(body))
     for step in range(60):
