@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -21,6 +22,7 @@ from shards.client import Client
 from shards.credentials import Access
 from shards.http_transport import KubeTransport
 from shards.objects import Resource
+from tests.integration.pods import ROOT
 from tests.integration.rawserver import sized
 from tests.unit.fleet.processes import Forked, gone, until
 
@@ -100,6 +102,26 @@ async def test_b97_the_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "get", keeping)
     with pytest.raises(AssertionError):
         await test_b97_requests_leave_no_memory_behind()
+
+
+OBJECTS = 100_000
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("every", "most"),
+    [
+        pytest.param(10, 1.3, id="a tenth has changed"),
+        # Readers see the old list until the new one is whole: what has changed is there twice.
+        pytest.param(1, 1.6, id="all have changed"),
+    ],
+)
+def test_b49_a_list_after_a_lost_history_is_no_burst_of_memory(every: int, most: float) -> None:
+    command = [sys.executable, "-m", "tests.integration.cases.relist_memory", str(OBJECTS), str(every)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    steady, peak = map(float, done.stdout.split())
+    assert steady > 40.0, "the objects are not in it"
+    assert peak <= most * steady
 
 
 RESTARTS = 120
