@@ -135,8 +135,11 @@ class ScopeConfig(_Section, frozen=True):
     """`scope`: which primary objects the fleet looks after."""
 
     namespaces: tuple[str, ...] = ()
-    """The namespace to watch, in a list. Default empty: all of them. More than one is refused so far: each would need
-    informers of its own."""
+    """The namespaces to watch, in a list. Default empty: all of them. One is asked for as such; of several, all
+    namespaces are watched at once and the others left out in the worker, unless watchEach."""
+    watch_each: bool = False
+    """Whether several namespaces are watched one by one: for accounts that have their permissions in each of them, and
+    not in all. Default false: one watch is cheaper than many."""
     label_selector: str = ""
     """Label selector for primaries, as kubectl writes it. Default empty: all of them."""
     field_selector: str = ""
@@ -256,6 +259,7 @@ class FleetConfig(_Section, frozen=True):
                 namespaces=scope.namespaces,
                 label_selector=scope.label_selector,
                 field_selector=scope.field_selector,
+                watch_each=scope.watch_each,
             ),
             client=ClientSettings(
                 requests_per_second=self.client.requests_per_second,

@@ -103,7 +103,7 @@ async def _checked_namespace(
             transport.host,
             controllers,
             partition_by=config.shards.partition_by,
-            scope=config.scope.namespaces,
+            scope=config.shard_settings().scope,
             names=Names(config.fleet, namespace),
         )
         return namespace

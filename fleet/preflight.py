@@ -7,6 +7,7 @@ primaries can have, a free port.
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from shards.controller import Controller
 from shards.errors import ApiError, ConfigError, Forbidden, NotFound, ShardError, Unauthorized, Unreachable, Untrusted
 from shards.keyrange import PartitionKey
 from shards.objects import Object, Resource
+from shards.settings import ScopeSettings
+
+log = logging.getLogger(__name__)
 
 _REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _READ = ("get", "list", "watch")
@@ -34,7 +38,7 @@ class PreflightFailed(ShardError):
 class Need(NamedTuple):
     """What the fleet does with a resource in a namespace. namespace "": in all of them, or cluster-scoped.
 
-    name: of the only object that is meant, "" for all.
+    name: of the only object that is meant, "" for all. own: for the fleet's own records.
     """
 
     resource: Resource
@@ -42,6 +46,7 @@ class Need(NamedTuple):
     verbs: tuple[str, ...]
     subresource: str = ""
     name: str = ""
+    own: bool = False
 
 
 async def check_server(
@@ -50,13 +55,13 @@ async def check_server(
     controllers: Sequence[Controller],
     *,
     partition_by: PartitionKey,
-    scope: Sequence[str],
+    scope: ScopeSettings,
     names: Names,
 ) -> None:
     """Raises PreflightFailed, or ConfigError for a partition key that the primaries cannot have.
 
-    host: of the API server, for messages. scope: namespaces that are watched, () for all. names: of the fleet's own
-    objects.
+    host: of the API server, for messages. names: of the fleet's own objects. What is missing in some of the namespaces
+    that are watched one by one is a warning, because the others can do without them.
     """
     with explained(host):
         for controller in controllers:
@@ -66,12 +71,17 @@ async def check_server(
                     "shards.partitionBy",
                     f"{controller.primary} is cluster-scoped and has no namespace; write uid or name",
                 )
-        missing = [text for need in needs(controllers, scope, names) for text in await _refused(client, need)]
-    if missing:
-        raise PreflightFailed(
-            f"no permission to {'; '.join(missing)}: grant it with a Role or ClusterRole (deploy/base/rbac.yaml has an"
-            " example)"
-        )
+        refused = [(need, text) for need in needs(controllers, scope, names) for text in await _refused(client, need)]
+    if not refused:
+        return
+    missing = (
+        f"no permission to {'; '.join(text for _, text in refused)}: grant it with a Role or ClusterRole"
+        " (deploy/base/rbac.yaml has an example)"
+    )
+    without = {need.namespace for need, _ in refused}
+    if not scope.watch_each or any(need.own for need, _ in refused) or not without < set(scope.namespaces):
+        raise PreflightFailed(missing)
+    log.warning("%s; the fleet goes on without namespace %s until then", missing, ", ".join(sorted(without)))
 
 
 @contextmanager
@@ -122,28 +132,33 @@ def check_port(address: str, port: int, path: str) -> None:
             raise ConfigError(path, f"port {port} of {address} {what}") from error
 
 
-def needs(controllers: Iterable[Controller], scope: Sequence[str], names: Names) -> list[Need]:
+def needs(controllers: Iterable[Controller], scope: ScopeSettings, names: Names) -> list[Need]:
     """Permissions that a fleet of these controllers uses, in the order of their use."""
     found = [
-        Need(LEASES, names.namespace, (*_READ, "create", "update", "delete")),
-        Need(CONFIG_MAPS, names.namespace, ("list", "watch", "create")),
-        Need(CONFIG_MAPS, names.namespace, ("get", "update"), name=names.map),
+        Need(LEASES, names.namespace, (*_READ, "create", "update", "delete"), own=True),
+        Need(CONFIG_MAPS, names.namespace, ("list", "watch", "create"), own=True),
+        Need(CONFIG_MAPS, names.namespace, ("get", "update"), name=names.map, own=True),
     ]
+    namespaces, each = scope.namespaces, scope.watch_each
     for controller in controllers:
-        found += _needs_of_view(controller.primary, scope, ())
-        found += [Need(controller.primary, where, _STATUS, "status") for where in scope or ("",)]
+        found += _needs_of_view(controller.primary, namespaces, (), watch_each=each)
+        found += [Need(controller.primary, where, _STATUS, "status") for where in namespaces or ("",)]
         for resource in controller.owned:
-            found += _needs_of_view(resource, scope, _WRITE)
+            found += _needs_of_view(resource, namespaces, _WRITE, watch_each=each)
         for watch in controller.watched:
             own = controller.selections[watch.resource].namespaces
-            found += _needs_of_view(watch.resource, scope if own is None else own, ())
+            found += _needs_of_view(watch.resource, namespaces if own is None else own, (), watch_each=each)
     return found
 
 
-def _needs_of_view(resource: Resource, namespaces: Sequence[str], writes: tuple[str, ...]) -> list[Need]:
-    """Several namespaces are one watch of all of them; single objects are still asked for where they are."""
+def _needs_of_view(
+    resource: Resource, namespaces: Sequence[str], writes: tuple[str, ...], *, watch_each: bool
+) -> list[Need]:
+    """Several namespaces are one watch of all of them, or one each; single objects are asked for where they are."""
     if len(namespaces) < 2:
         return [Need(resource, "".join(namespaces), (*_READ, *writes))]
+    if watch_each:
+        return [Need(resource, each, (*_READ, *writes)) for each in namespaces]
     return [Need(resource, "", _READ[1:]), *(Need(resource, each, (_READ[0], *writes)) for each in namespaces)]
 
 

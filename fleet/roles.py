@@ -183,9 +183,14 @@ async def _server_filters(transport: KubeTransport, plan: RunPlan) -> bool:
     wanted = plan.config.feature_gates.server_side_sharding
     if wanted != "auto":
         return wanted == "on"
-    for resource in (*(controller.primary for controller in plan.controllers), LEASES):
+    primaries = [controller.primary for controller in plan.controllers]
+    scope = plan.config.scope.namespaces
+    places = [(primary, where) for where in scope or ("",) for primary in primaries]
+    for resource, namespace in (*places, (LEASES, ""), (LEASES, plan.namespace)):
         try:
-            proven = await probe_server_side_sharding(transport, resource, plan.config.shards.partition_by)
+            proven = await probe_server_side_sharding(
+                transport, resource, plan.config.shards.partition_by, namespace=namespace
+            )
         except (ApiError, Unreachable) as error:
             log.info("server-side sharding could not be probed on %s: %s", resource, error)
             continue

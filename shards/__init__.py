@@ -12,16 +12,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shards.context import Context, PlainContext, Request
+    from shards.context import Context, Request
     from shards.controller import Controller, Result
     from shards.errors import TerminalError
+    from shards.plain_context import PlainContext
 
 __all__ = ["Context", "Controller", "PlainContext", "Request", "Result", "TerminalError"]
 
 _HOMES = {
     "Context": "shards.context",
     "Controller": "shards.controller",
-    "PlainContext": "shards.context",
+    "PlainContext": "shards.plain_context",
     "Request": "shards.context",
     "Result": "shards.controller",
     "TerminalError": "shards.errors",

@@ -22,8 +22,7 @@ async def completed(fence: Fence, view: View, resource: Resource, desired: Objec
     if not fence.owns(resource):
         return body
     key = view.key
-    primary = view.own()
-    if primary is None:
+    if not view.shows_own():
         raise TerminalError(f"{key} is gone: nothing can be created for it")
     if key.namespace and metadata.setdefault("namespace", key.namespace) != key.namespace:
         raise ConfigError(f"{resource}.metadata.namespace", f"must be {key.namespace}, where its owner is")
@@ -33,7 +32,7 @@ async def completed(fence: Fence, view: View, resource: Resource, desired: Objec
         raise ConfigError(f"{resource}.metadata.ownerReferences", "the controller is filled in by the framework")
     reference = {
         "apiVersion": view.primary.api_version,
-        "kind": primary.get("kind") or await fence.kind_of(view.primary),
+        "kind": await _own_kind(fence, view),
         "name": key.name,
         "uid": key.uid,
         "controller": True,
@@ -41,3 +40,13 @@ async def completed(fence: Fence, view: View, resource: Resource, desired: Objec
     }
     metadata["ownerReferences"] = [*owners, reference]
     return body
+
+
+async def _own_kind(fence: Fence, view: View) -> str:
+    """Of the primary: its objects say it, and the first one that is looked at says it for all."""
+    if view.primary not in fence.kinds:
+        primary = view.own()
+        kind = primary.get("kind") if primary is not None else None
+        if kind:
+            fence.kinds[view.primary] = kind
+    return await fence.kind_of(view.primary)

@@ -18,11 +18,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from shards.context import Context, PlainContext, Request
+from shards.context import Context, Request
 from shards.errors import ConfigError
 from shards.indexes import Index
 from shards.intake import Transform
 from shards.objects import Meta, ObjectName, Resource
+from shards.plain_context import PlainContext
 from shards.settings import ScopeSettings
 
 __all__ = [

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from functools import partial
 
+from shards.alarm import Alarm
 from shards.controller import Controller
+from shards.crew import Crew
 from shards.engine_meters import EngineMeters
 from shards.errors import NotOwner, Undrained
 from shards.fence import Fence
@@ -26,7 +27,7 @@ from shards.reconcile import LOST_SECONDS, Reconciler
 from shards.runtime import WorkerRuntime
 from shards.source import Source
 from shards.tenure import Tenure
-from shards.view import Live, Place, Views
+from shards.view import Views
 from shards.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,6 @@ class Engine:
         self.sources = sources
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
         self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
-        self.running: dict[Key, asyncio.Task[None]] = {}
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
@@ -79,7 +79,10 @@ class Engine:
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
-        self._wake = asyncio.Event()
+        self._alarm = Alarm()
+        names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
+        self._crew = Crew(self._run, self._waited, runtime.turn.then, *names)
+        self.running = self._crew.running
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
         self._cleaned_at = runtime.clock()
@@ -109,17 +112,17 @@ class Engine:
             kinds=runtime.kinds,
             pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
         )
-        self._tasks = [asyncio.create_task(self._run(self.fence), name=f"queue {name} {self.shard.short}")]
+        self._crew.start()
         own = self.controller.resync_seconds
         period = runtime.settings.queue.resync_seconds if own is None else own
         if period:
-            self._tasks.append(asyncio.create_task(self._resync(period), name=f"resync {name} {self.shard.short}"))
+            self._tasks = [asyncio.create_task(self._resync(period), name=f"resync {name} {self.shard.short}")]
 
     def add(self, key: Key, *, low_priority: bool = False) -> None:
         """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
         if self.fence is not None and not self._closed:
             self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
-            self._wake.set()
+            self._alarm.ring()
 
     async def add_all(self) -> None:
         """Every primary is to be reconciled once, behind whatever changes meanwhile."""
@@ -136,7 +139,7 @@ class Engine:
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
         if self.parked.moved(resource):
-            self._wake.set()
+            self._alarm.ring()
 
     def cancel_running(self) -> None:
         """The deadline has passed: nothing that runs may go on."""
@@ -150,6 +153,8 @@ class Engine:
         """
         self._closed = True
         self.queue.shut_down()
+        await self._crew.close()
+        self._alarm.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -178,17 +183,17 @@ class Engine:
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
-    async def _run(self, fence: Fence) -> None:
-        while True:
-            try:
-                await self._turn(fence)
-            except Exception:  # a fault of this package, in the records of one key: the others must go on
-                log.exception("the queue of %s %s", self.controller.name, self.shard.short)
-                await asyncio.sleep(TROUBLE_SECONDS)
+    async def _run(self) -> None:
+        assert self.fence is not None, "nobody runs before the start"
+        try:
+            await self._turn(self.fence)
+        except Exception:  # a fault of this package, in the records of one key: the others must go on
+            log.exception("the queue of %s %s", self.controller.name, self.shard.short)
+            await asyncio.sleep(TROUBLE_SECONDS)
 
     async def _turn(self, fence: Fence) -> None:
-        """Starts one reconcile, or rests until there may be one."""
-        self._wake.clear()
+        """Runs one key, or rests until there may be one."""
+        self._alarm.clear()
         now = self._runtime.clock()
         look_at = self.parked.look(fence, now)
         if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
@@ -197,14 +202,20 @@ class Engine:
             await self._rest(fence, now, look_at)
             return
         slots, name = self._runtime.slots, self.controller.name
-        await slots.acquire(name)
-        started = False
+        if not slots.take(name):
+            await slots.acquire(name)
+            now = self._runtime.clock()
+        key = None
         try:
-            started = self._start_next(fence)
+            if fence.tenure.valid(now):
+                key = self._next(fence, now)
         finally:
-            if not started:
+            if key is None:
                 slots.release(name)
-        # The other shards' turn: else the first of them to wake would take every slot that has become free.
+        if key is not None:
+            await self._reconcile(fence, key, now)
+            if self._crew.follows() or not self._runtime.turn.over():
+                return
         await asyncio.sleep(0)
 
     async def _resync(self, period_seconds: float) -> None:
@@ -219,36 +230,19 @@ class Engine:
         seconds = max(min([*dues, HOUSEKEEPING_SECONDS]), TICK_SECONDS)
         if not fence.tenure.valid(now):
             seconds = NO_TENURE_SECONDS
-        timer = asyncio.get_running_loop().call_later(seconds, self._wake.set)
-        try:
-            await self._wake.wait()
-        finally:
-            timer.cancel()
+        await self._alarm.rest(now, seconds)
 
-    def _start_next(self, fence: Fence) -> bool:
-        """Starts the reconcile of the first ready key that the gate lets through. False: none was found so far."""
-        now = self._runtime.clock()
-        if not fence.tenure.valid(now):
-            return False
+    def _next(self, fence: Fence, now: float) -> Key | None:
+        """The first ready key that the gate lets through; None: none was found so far."""
         for _ in range(LOOKS_AT_ONCE):
             key = self.queue.get(now)
-            if key is None:
-                return False
-            if not self._held_back(fence, key, now):
-                if self._runtime.journal.on:
-                    self._note_start(key, now)
-                self._meters.started(now - self.queue.waited_since)
-                overlay = self.parked.take(key)
-                name = f"reconcile {self.controller.name} {key}"
-                task = asyncio.create_task(self._reconcile(fence, key, overlay), name=name)
-                self.running[key] = task
-                task.add_done_callback(partial(self._ended, key))
-                return True
-        return False
+            if key is None or not self._held_back(fence, key, now):
+                return key
+        return None
 
     def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
         try:
-            return self.parked.held_back(fence, key, now, self._wake.set)
+            return self.parked.held_back(fence, key, now, self._alarm.ring)
         except Exception as error:  # whatever is wrong with the records of one key, the others must go on
             self.failing.failed(key, error, now)
             log.exception("the gate of %s %s", self.controller.name, key)
@@ -264,20 +258,23 @@ class Engine:
 
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
-    async def _reconcile(self, fence: Fence, key: Key, overlay: dict[Place, Live] | None) -> None:
-        clock = self._runtime.clock
-        started = clock()
+    async def _reconcile(self, fence: Fence, key: Key, started: float) -> None:
+        if self._runtime.journal.on:
+            self._note_start(key, started)
         if self.first_reconcile_at is None:
             self.first_reconcile_at = started
+        self._meters.started(started - self.queue.waited_since)
+        self._crew.begins(key, started)
         ended = "cancelled"
+        decided = False
         try:
-            ended = await self._reconciler.run(fence, key, overlay)
+            ended = await self._reconciler.run(fence, key, self.parked.take(key))
+            decided = True
         finally:
-            now = clock()
-            self.meter.record(now - started, now)
-            self._meters.reconciled(ended, now - started)
-            if self._runtime.journal.on:
-                self._note_end(key, now, ended, now - started)
+            self._ended(key, started, ended, decided=decided)
+
+    def _waited(self, task: asyncio.Task[None], since: float) -> None:
+        self._reconciler.waits(task, since)
 
     def _note_start(self, key: Key, now: float) -> None:
         views = {str(resource): store.resource_version for resource, store in self.stores.items()}
@@ -292,14 +289,17 @@ class Engine:
             Note("ended", now, "", name, covered, key=str(key), uid=key.uid, outcome=outcome, seconds=seconds)
         )
 
-    def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
-        """Every way out of a reconcile, also that of a task that was cancelled before its first step."""
-        del self.running[key]
-        self._meters.ended()
+    def _ended(self, key: Key, started: float, outcome: str, *, decided: bool) -> None:
+        """Every way out of a reconcile. decided: that it was not cancelled, and decided when its key runs again."""
+        undisturbed = self._crew.ended(key)
         now = self._runtime.clock()
-        if not self._closed and (task.cancelled() or task.exception() is not None):
-            # It decided nothing about its key, which must not be lost.
+        if not self._closed and not (decided and undisturbed):
+            # Its key must not be lost.
             self.queue.add_after(key, LOST_SECONDS, now)
         self.queue.done(key, now)
         self._runtime.slots.release(self.controller.name)
-        self._wake.set()
+        self._alarm.ring()
+        self.meter.record(now - started, now)
+        self._meters.reconciled(outcome, now - started)
+        if self._runtime.journal.on:
+            self._note_end(key, now, outcome, now - started)

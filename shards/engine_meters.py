@@ -47,7 +47,8 @@ class EngineMeters:
         self._queue_seconds.observe(waited_seconds)
 
     def reconciled(self, result: str, seconds: float) -> None:
-        """A reconcile has ended."""
+        """A reconcile has ended, and its slot is free again."""
+        self._active.dec()
         counts = self._results.get(result)
         if counts is None:
             counts = self._results[result] = tuple(self._counters(result))
@@ -68,10 +69,6 @@ class EngineMeters:
             yield metrics.timeouts.labels(name).inc
         elif result == "terminal":
             yield metrics.terminal_errors.labels(name).inc
-
-    def ended(self) -> None:
-        """The slot of a key that was `started` is free again."""
-        self._active.dec()
 
     def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int) -> None:
         """What is the case now: keys that are parked, and that keep failing."""

@@ -20,7 +20,7 @@ from shards.own_writes import OwnWrites
 from shards.request_limiter import RequestLimiter
 from shards.source import FilterMode, Source
 from shards.tenure import Tenure
-from shards.useragent import UserAgent
+from shards.useragent import UserAgent, words
 from shards.view import Place, View, Views, meta_of
 
 LATELY_SECONDS = 60.0
@@ -56,6 +56,9 @@ class Fence:
     on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
     created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
     pause: Callable[[Key, float], None] = lambda key, seconds: None
+    _agent: str = ""
+    """What all User-Agents begin with: who owns the range."""
+    _counts: dict[tuple[str, str], Callable[[], None]] = field(default_factory=dict)
 
     def owns(self, resource: Resource) -> bool:
         """Whether objects of the resource are children of the controller's primaries."""
@@ -64,18 +67,18 @@ class Fence:
 
     def user_agent(self, view: View, resource: Resource, reason: str) -> str:
         key = view.key
-        return str(
-            UserAgent(
-                product=self.product,
-                member=self.tenure.member,
-                epoch=str(self.tenure.member_epoch),
-                range=str(self.tenure.range),
-                key=str(key),
-                uid=key.uid,
-                cache=view.version(resource),
-                reason=reason,
-            )
-        )
+        if not self._agent:
+            tenure = self.tenure
+            owner = UserAgent(self.product, tenure.member, str(tenure.member_epoch), str(tenure.range))
+            self._agent = str(owner)
+        return f"{self._agent} {words(key=str(key), uid=key.uid, cache=view.version(resource), reason=reason)}"
+
+    def count_write(self, reason: str, result: str) -> None:
+        """For the metrics: what became of one write."""
+        count = self._counts.get((reason, result))
+        if count is None:
+            count = self._counts[reason, result] = self.metrics.writes.labels(self.controller, reason, result).inc
+        count()
 
     def reached(self, resource: Resource, body: Object) -> bool:
         """Notes the version of an object that came in an answer. Whether this shard's informers deliver it."""

@@ -98,7 +98,7 @@ class FencedRequests:
         finally:
             # Also on cancellation, which leaves the write in doubt.
             fence.on_the_wire.discard(task)
-            fence.metrics.writes.labels(fence.controller, reason, result).inc()
+            fence.count_write(reason, result)
             if barrier is not None and result != "ok":
                 _settle(fence.writes, barrier, result)
         return self._took(barrier, resource, name, answer, deletion=method == "DELETE", subresource=subresource)
@@ -133,7 +133,7 @@ class FencedRequests:
         else:
             fence.writes.failed(barrier)
         if subresource in ("", "status"):
-            view.remember(resource, name, body, hidden=not delivered)
+            view.remember(resource, name, body, hidden=not delivered, raw=answer)
         else:
             view.wrote(resource, name, Snapshot(uid, version))
         return body

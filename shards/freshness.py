@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from shards.clock import Clock
-from shards.shared_informer import Feed
+from shards.feed import Feed
 
 STALE_SECONDS = 150.0
 """A silence is noticed after 75 s, and a bookmark comes within 60 s of the next watch: what is older than both did not

@@ -99,7 +99,7 @@ def _lag(view: StoreReader, mark: ResourceMark) -> str:
     if not view.resource_version:
         return "has no complete list"
     wanted = mark.resource_version
-    if wanted and not at_least(view.resource_version, wanted) and not at_least(view.highest_object_version, wanted):
+    if wanted and not view.reached(wanted):
         return f"is at {view.resource_version}, behind the watermark {wanted}"
     for each in mark.unseen:
         phase = Phase.DELETED if each.deleted else Phase.LANDED

@@ -1,4 +1,8 @@
-"""An author's function that runs for every object: what it raises, and how long it takes, stays its own affair."""
+"""An author's function that runs for many objects: what it raises, and how long it takes, stays its own affair.
+
+Transforms, index functions, mapping functions, and what a view hands its changes to are all reported in the one way
+that is here: a line in the log, the metrics, and a line in the worker's journal.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,16 @@ FAILED: Final = object()
 
 
 class HookMeters:
-    """Told of hooks, and of their calls that failed or took longer than SLOW_SECONDS. This one counts nothing."""
+    """Told of hooks, and of their calls that failed or took longer than SLOW_SECONDS. This one counts nothing.
+
+    of: the object, where the call is one that the log has too; else "".
+    """
 
     def made(self, hook: str) -> None: ...
 
-    def failed(self, hook: str) -> None: ...
+    def failed(self, hook: str, of: str = "") -> None: ...
 
-    def slow(self, hook: str) -> None: ...
+    def slow(self, hook: str, of: str = "") -> None: ...
 
 
 NO_HOOK_METERS: Final = HookMeters()
@@ -50,27 +57,39 @@ class Hook:
         self._meters = meters
         meters.made(name)
 
-    def run(self, argument: object, of: object) -> Any:
-        """What the function returns, or FAILED. of: what the object is called in the log."""
+    def run(self, argument: object, of: str, take: Callable[[Any], Any] | None = None) -> Any:
+        """What the function returns, or FAILED. of: what the object is called in the log.
+
+        take: makes of the result what is wanted; its failures are the function's, which may have returned a generator,
+        or anything else.
+        """
         began = self._clock() if self._clock is not None else 0.0
         try:
-            return self._function(argument)
-        except Exception as error:
+            result = self._function(argument)
+            return result if take is None else take(result)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # to the loop, a SystemExit or CancelledError would be one of its own
             self.failed(of, error)
             return FAILED
         finally:
             if self._clock is not None and self._clock() - began > SLOW_SECONDS:
-                self.slow += 1
-                self._meters.slow(self.name)
-                if _worth_telling(self.slow):
-                    log.warning("%s took %.3f s for %s (%d times)", self.name, self._clock() - began, of, self.slow)
+                self._took(self._clock() - began, of)
 
-    def failed(self, of: object, error: Exception) -> None:
-        """Counts and reports a failure, also of a result that is of no use."""
+    def failed(self, of: str, error: BaseException) -> None:
+        """Counts and reports a failure."""
         self.failures += 1
-        self._meters.failed(self.name)
-        if _worth_telling(self.failures):
+        told = _worth_telling(self.failures)
+        self._meters.failed(self.name, of if told else "")
+        if told:
             log.error("%s failed for %s (%d times)", self.name, of, self.failures, exc_info=error)
+
+    def _took(self, seconds: float, of: str) -> None:
+        self.slow += 1
+        told = _worth_telling(self.slow)
+        self._meters.slow(self.name, of if told else "")
+        if told:
+            log.warning("%s took %.3f s for %s (%d times)", self.name, seconds, of, self.slow)
 
 
 def _worth_telling(count: int) -> bool:

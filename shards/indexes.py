@@ -102,21 +102,20 @@ def _values(hook: Hook, decoder: msgspec.json.Decoder[Any] | None, meta: Meta, r
     except (msgspec.MsgspecError, RecursionError) as error:
         hook.failed(of, error)
         return None
-    result = hook.run(argument, of)
-    if result is FAILED:
-        return None
-    try:
-        if isinstance(result, str | bytes):
-            raise TypeError(f"an index function returns a list of values, not {result!r}")
-        listed = list(islice(result, MOST_VALUES + 1))
-        if len(listed) > MOST_VALUES:
-            raise ValueError(f"more than {MOST_VALUES} values")
-        values = tuple(dict.fromkeys(listed))
-        if not all(isinstance(value, str) for value in values):
-            raise TypeError("the values of an index are strings")
-    except Exception as error:  # a generator of the author's runs in here
-        hook.failed(of, error)
-        return None
+    found = hook.run(argument, of, _checked)
+    return None if found is FAILED else found
+
+
+def _checked(result: Iterable[str]) -> tuple[str, ...]:
+    """Raises TypeError and ValueError for what cannot be values of an index, and what a generator raises."""
+    if isinstance(result, str | bytes):
+        raise TypeError(f"an index function returns a list of values, not {result!r}")
+    listed = list(islice(result, MOST_VALUES + 1))
+    if len(listed) > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES} values")
+    values = tuple(dict.fromkeys(listed))
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("the values of an index are strings")
     return values
 
 

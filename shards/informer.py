@@ -10,9 +10,10 @@ from contextlib import suppress
 
 from shards.client import Transport
 from shards.clock import Clock
-from shards.errors import ShardError, Unreachable
+from shards.errors import Forbidden, ShardError, Unreachable
 from shards.gathering import Gathering, initial_chunks
-from shards.informer_meters import InformerMeters
+from shards.hooks import Hook
+from shards.informer_meters import HANDLER, InformerMeters
 from shards.informer_notes import InformerNotes
 from shards.journal import NO_JOURNAL, Journal
 from shards.list_waiters import ListWaiters
@@ -30,14 +31,20 @@ LIST_TIMEOUT_SECONDS = 60.0
 """For one page. The API server gives up on its own after 60 s."""
 
 
+def always() -> bool:
+    return True
+
+
 class Informer:
     """One informer: `run` it in a task, read `store`, and get `handler` called for every change.
 
     handler: called on the loop after the store has changed, once per change, in order. on_progress: called when the
-    store's content or version has moved, after the handler calls. Both are plain functions; one that raises is logged
-    and does not stop the informer.
+    store's content or version has moved, after the handler calls. Both are plain functions; one that raises is reported
+    (`shards.hooks`) and does not stop the informer. listening: asked once for each first list; where nobody listens,
+    which is before a shard is opened, the handler is not told of what is there.
 
     synced: the store holds a complete list, its changes have been handed over, and no event was lost since.
+    refused: set from a request that is forbidden to one that succeeds. blind: never; see `NamespacedInformer`.
     trouble: why the view is not being brought up to date at present; "" when it is. Always retried.
     waiting: it sends nothing for a while: the server asked for that, or the last requests failed.
     last_heard: boot-clock reading at the last byte from the server; 0.0 before the first.
@@ -54,6 +61,7 @@ class Informer:
         *,
         handler: Callable[[Change], None],
         on_progress: Callable[[], None],
+        listening: Callable[[], bool] = always,
         clock: Clock,
         rng: random.Random,
         metrics: ShardMetrics | None = None,
@@ -65,6 +73,8 @@ class Informer:
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
+        self.refused = asyncio.Event()
+        self.blind = False
         self.trouble = ""
         self.waiting = False
         self.last_heard = 0.0
@@ -73,8 +83,10 @@ class Informer:
         self._path = source.resource.path(namespace)
         self._handler = handler
         self._on_progress = on_progress
+        self._listening = listening
+        self._meters = InformerMeters(metrics, str(source.resource), clock, journal)
+        self._failures = Hook(HANDLER, handler, None, self._meters.hooks)
         self._clock = clock
-        self._meters = InformerMeters(metrics, str(source.resource), clock)
         self._user_agent = user_agent
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
@@ -157,9 +169,15 @@ class Informer:
         if trouble != self.trouble:
             log.warning("%s %s: %s", self.source.resource, self.source.range.short, trouble)
         self.trouble = trouble
+        if isinstance(error, Forbidden):
+            self.refused.set()
         self._machine.failed(error, self._lasted())
         if not self._machine.complete:
             self.synced.clear()
+
+    def _healed(self) -> None:
+        self.trouble = ""
+        self.refused.clear()
 
     def _lasted(self) -> float:
         return 0.0 if self._answered_at is None else self._clock() - self._answered_at
@@ -209,14 +227,15 @@ class Informer:
         for _ in gathering.compare():
             await self._slices.next()
         regressions = self.store.regressions
+        untold = not (self.store.resource_version or self._listening() or self.notes.on)
         changes = gathering.commit(self._machine.version)
         self._gathering = None
         if self.store.regressions != regressions:
             log.warning("%s: the new list is older than the view was", self.source.resource)
-        self.trouble = ""
+        self._healed()
         self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
-        for change in changes:
+        for change in () if untold else changes:
             self._hand_over(change)
             if self._slices.over():
                 await self._slices.next()
@@ -231,7 +250,7 @@ class Informer:
         self._meters.watching()
         async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
             self._answered()
-            self.trouble = ""
+            self._healed()
             async for chunk in chunks:
                 self._heard()
                 await self._ingest(lines.feed(chunk))
@@ -306,11 +325,11 @@ class Informer:
         self.notes.changed(change)
         try:
             self._handler(change)
-        except Exception:  # the author's mapping functions run in here; one bad object must not stop the others
-            log.exception("handler of %s failed", self.source.resource)
+        except Exception as error:  # one bad object must not stop the others
+            self._failures.failed(f"a change of {self.source.resource}", error)
 
     def _progressed(self) -> None:
         try:
             self._on_progress()
-        except Exception:  # as for the handler
-            log.exception("progress of %s failed", self.source.resource)
+        except Exception as error:  # as for the handler
+            self._failures.failed(f"the progress of {self.source.resource}", error)

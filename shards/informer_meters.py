@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shards.clock import Clock
 from shards.hooks import HookMeters
+from shards.journal import NO_JOURNAL, Journal, Note
 from shards.metrics import ShardMetrics
 from shards.wire import EventType
 
@@ -16,11 +17,18 @@ HANDLER = "handler"
 
 
 class HookCounts(HookMeters):
-    """Counts what authors' functions do to the objects of one resource; without effect where there are no metrics."""
+    """Counts what authors' functions do to the objects of one resource; without effect where there are no metrics.
 
-    def __init__(self, metrics: ShardMetrics | None, resource: str) -> None:
+    The journal gets what the log gets.
+    """
+
+    def __init__(
+        self, metrics: ShardMetrics | None, resource: str, clock: Clock | None = None, journal: Journal = NO_JOURNAL
+    ) -> None:
         self._metrics = metrics
         self._resource = resource
+        self._clock = clock
+        self._journal = journal
 
     def made(self, hook: str) -> None:
         """Its counts are there before the first failure: the rate of what appears at 1 would miss that one."""
@@ -28,20 +36,29 @@ class HookCounts(HookMeters):
             self._metrics.hook_failures.labels(hook, self._resource)
             self._metrics.slow_hooks.labels(hook, self._resource)
 
-    def failed(self, hook: str) -> None:
+    def failed(self, hook: str, of: str = "") -> None:
         if self._metrics is not None:
             self._metrics.hook_failures.labels(hook, self._resource).inc()
+        self._note(hook, of, "failed")
 
-    def slow(self, hook: str) -> None:
+    def slow(self, hook: str, of: str = "") -> None:
         if self._metrics is not None:
             self._metrics.slow_hooks.labels(hook, self._resource).inc()
+        self._note(hook, of, "slow")
+
+    def _note(self, hook: str, of: str, outcome: str) -> None:
+        if of and self._journal.on and self._clock is not None:
+            note = Note("hook", self._clock(), resource=self._resource, key=of, cause=hook, outcome=outcome)
+            self._journal.write(note)
 
 
 class InformerMeters:
     """One informer's metrics, with their labels looked up once; without effect where there are none."""
 
-    def __init__(self, metrics: ShardMetrics | None, resource: str, clock: Clock) -> None:
-        self.hooks = HookCounts(metrics, resource)
+    def __init__(
+        self, metrics: ShardMetrics | None, resource: str, clock: Clock, journal: Journal = NO_JOURNAL
+    ) -> None:
+        self.hooks = HookCounts(metrics, resource, clock, journal)
         self._metrics = metrics
         self._clock = clock
         self._list_began_at = 0.0

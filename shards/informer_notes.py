@@ -24,6 +24,11 @@ class InformerNotes:
         self._role = source.role
         self._whole = "whole" if source.whole else ""
 
+    @property
+    def on(self) -> bool:
+        """Whether anybody reads them."""
+        return self._journal.on
+
     def list_began(self, *, instead: bool) -> None:
         """instead: of one that was given up."""
         if self._journal.on:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 
 import msgspec
 
@@ -94,24 +95,21 @@ def _transformed(hook: Hook, meta: Meta, raw: bytes) -> bytes:
     of = f"{meta.namespace}/{meta.name}"
     try:
         body: Object = msgspec.json.decode(raw)
-        before = dict(body["metadata"])
+        before = {field: deepcopy(value) for field, value in body["metadata"].items() if field in _KEPT}
     except Exception as error:
         hook.failed(of, error)
         return raw
-    result = hook.run(body, of)
-    if result is FAILED:
-        return raw
-    try:
+
+    def take(result: Object | None) -> bytes:
         made = body if result is None else result
         metadata = made.setdefault("metadata", {})
         for field in _KEPT:
             metadata.pop(field, None)
-            if field in before:
-                metadata[field] = before[field]
+        metadata |= before
         return msgspec.json.encode(made)
-    except Exception as error:  # it returned something else than an object
-        hook.failed(of, error)
-        return raw
+
+    made = hook.run(body, of, take)
+    return raw if made is FAILED else bytes(made)
 
 
 def _alike(one: bytes, other: bytes) -> bool:

@@ -33,6 +33,8 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
     view                 what a view holds. objects: versions by UID. version: of the view. outcome: "whole" where its
                          range is all that filters it
                          Lines of a view name its resource and range; role: what the objects are to their controllers
+    hook                 an author's function failed, or took too long: outcome. cause: which one. key: of the object;
+                         "handler" is the fleet's own. As often as the log has it
     pulse                every few seconds. figures: see `fleet.worker_journal`. outcome: "" or why it is not ready
     """
 

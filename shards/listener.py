@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from shards.clock import Clock
 from shards.handlers import Route
+from shards.hooks import FAILED, NO_HOOK_METERS, Hook, HookMeters
 from shards.objects import Key, Meta, ObjectName
 from shards.store import Change, StoreReader
 
@@ -29,9 +30,6 @@ STATES = 8
 SLICE_SECONDS = 0.005
 SLICE_OBJECTS = 256
 """The same where the clock stands still (virtual time)."""
-
-QUIET_SECONDS = 60.0
-"""Between two complaints about one function: it may be wrong about every object."""
 
 
 class _Waiting:
@@ -62,8 +60,11 @@ class Listener:
         progressed: Callable[[], None],
         everything: Callable[[], Iterable[Key]],
         clock: Clock,
+        meters: HookMeters = NO_HOOK_METERS,
     ) -> None:
+        """name: the controller's."""
         self.name = name
+        self._map = Hook(f"map of {name}", route.find, clock, NO_HOOK_METERS if route.quick else meters)
         self._route = route
         self._active = active
         self._add = add
@@ -75,8 +76,6 @@ class Listener:
         self._all: Iterator[Key] | None = None
         self._store: StoreReader | None = None
         self._progress_due = self._scheduled = self._closed = False
-        self._complained_at = float("-inf")
-        self._unmentioned = 0
 
     @property
     def synced(self) -> bool:
@@ -88,8 +87,12 @@ class Listener:
         """Objects whose changes were not handed over yet."""
         return len(self._waiting)
 
+    @property
+    def listening(self) -> bool:
+        return not self._closed and self._active()
+
     def changed(self, change: Change) -> None:
-        if self._closed or not self._active():
+        if not self.listening:
             return
         if self._route.quick:
             for key in self._route.keys(change):
@@ -131,7 +134,7 @@ class Listener:
             # The last one of those that look alike: a function sees the newest version.
             held.states[_look(meta)] = meta
         if len(self._waiting) > WAITING or len(held.states) > STATES:
-            log.warning("%s is too slow for the changes of its view: every primary is woken instead", self.name)
+            log.warning("%s is too slow for its view's changes: every primary is woken instead", self._map.name)
             self._waiting.clear()
             self._all = iter(self._everything())
 
@@ -182,23 +185,11 @@ class Listener:
             self._hand_over(meta, True)
 
     def _hand_over(self, meta: Meta, low_priority: bool) -> None:
-        began = self._clock()
-        try:
-            for key in dict.fromkeys(self._route.find(meta)):
+        """Of what fails for one state, other states, objects and controllers are not touched."""
+        keys = self._map.run(meta, f"{meta.namespace}/{meta.name}", dict.fromkeys)
+        if keys is not FAILED:
+            for key in keys:
                 self._add(key, low_priority)
-        except Exception:  # an author's mapping function; other states, objects and controllers still count
-            self._complain(began, f"routing {meta.namespace}/{meta.name} for {self.name} failed", failed=True)
-            return
-        took = self._clock() - began
-        if took > SLICE_SECONDS and not self._route.quick:
-            self._complain(began, f"mapping one object for {self.name} took {took:.3f} s of the event loop")
-
-    def _complain(self, now: float, what: str, *, failed: bool = False) -> None:
-        if now - self._complained_at < QUIET_SECONDS:
-            self._unmentioned += 1
-            return
-        log.warning("%s (%d like it were not mentioned)", what, self._unmentioned, exc_info=failed)
-        self._complained_at, self._unmentioned = now, 0
 
 
 def _look(meta: Meta) -> object:

@@ -18,7 +18,8 @@ class LoadMeter:
 
     def record(self, seconds: float, now: float) -> None:
         """A reconcile that took this long has just ended."""
-        self._advance(now)
+        if now >= self._second + 1:
+            self._advance(now)
         slot = self._second % WINDOW_SECONDS
         self._counts[slot] += 1
         self._seconds[slot] += seconds

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from shards.errors import ShardError, asked_seconds
 from shards.fence import Fence
 from shards.journal import Note
+from shards.namespaced_store import NamespacedReader
 from shards.objects import Key, Object, ObjectName, Resource
 from shards.own_writes import Barrier, Blocked
 from shards.parking import Parked, Parking
@@ -21,6 +22,10 @@ log = logging.getLogger(__name__)
 SECONDS_PER_LOOK = 20e-6
 """Pause after a look at all keys that wait for a resource, per key: ten times what the look costs. Else, with ten
 thousand keys parked, every event would cost a look at all of them."""
+
+
+BLIND_SECONDS = 10.0
+"""Pause of a key whose namespace may not be seen; longer than a new list takes to bring its changes."""
 
 
 class ParkedKeys:
@@ -44,6 +49,7 @@ class ParkedKeys:
         self._moved: set[Resource] = set()
         self._look_at = 0.0
         self._regressions = {resource: store.regressions for resource, store in stores.items()}
+        self._by_namespace = [store for store in stores.values() if isinstance(store, NamespacedReader)]
 
     def __len__(self) -> int:
         return len(self.parking)
@@ -77,6 +83,10 @@ class ParkedKeys:
 
         wake: called when a live read has settled what the key waits for.
         """
+        if self._by_namespace and self._out_of_sight(key):
+            self._queue.add_after(key, BLIND_SECONDS, now)
+            self._queue.done(key, now)
+            return True
         if key in self.overlays:
             return False
         blocked = fence.writes.blocked(key, self._stores)
@@ -84,6 +94,11 @@ class ParkedKeys:
             return False
         self._park(fence, key, blocked, now, wake)
         return True
+
+    def _out_of_sight(self, key: Key) -> bool:
+        """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
+        blind = any(store.blind(key.namespace) for store in self._by_namespace)
+        return blind and self._runtime.settings.gate.enabled
 
     def take(self, key: Key) -> dict[Place, Live] | None:
         """The key runs. Returns the objects that were read live for it."""
@@ -190,5 +205,6 @@ class ParkedKeys:
         return Live(found, found["metadata"]["resourceVersion"], hidden=not delivered)
 
     def _settle_with(self, fence: Fence, barrier: Barrier, live: Live) -> None:
-        meta = None if live.object is None else meta_of(live.object)
+        found = live.object
+        meta = None if found is None else meta_of(found)
         fence.writes.settle(barrier, meta, self._stores[barrier.resource], admitted=not live.hidden)

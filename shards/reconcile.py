@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import Any
 
-from shards.context import Context, PlainContext, ReconcileLog, Request
+from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.errors import (
     BreakerOpen,
@@ -25,12 +24,11 @@ from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key
+from shards.plain_context import PlainContext
 from shards.run_timer import RunTimer
 from shards.runtime import WorkerRuntime
 from shards.view import Live, Place, View, Views
 from shards.workqueue import WorkQueue
-
-log = logging.getLogger(__name__)
 
 CONFLICT_SECONDS = 0.1
 """Retry after a conflict on a resource without a view; with one, the gate decides by a live read."""
@@ -70,6 +68,7 @@ class Reconciler:
     ) -> None:
         self._controller = controller
         self._shard = shard
+        self._shard_name = shard.short
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
@@ -83,30 +82,42 @@ class Reconciler:
         self._memories: dict[Key, dict[str, Any]] = {}
         """What authors keep between runs. No empty ones."""
 
+    def waits(self, task: asyncio.Task[None], since: float) -> None:
+        """The run of the task, begun at that reading of the clock, waits for something: from now on it is timed.
+
+        Before its first wait nothing could cancel it.
+        """
+        if not self._controller.plain:
+            self.timer.begin(task, self._timeout_seconds - (self._runtime.clock() - since))
+
+    @property
+    def _timeout_seconds(self) -> float:
+        return self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
+
     async def run(self, fence: Fence, key: Key, overlay: Mapping[Place, Live] | None) -> str:
         """Calls the author's function. Returns how it ended, for the metrics; the key is queued again where needed."""
         view = View(self._controller.primary, key, self._stores, overlay)
-        extra = {"controller": self._controller.name, "key": str(key), "shard": self._shard.short}
         memory = self._memories.get(key, {})
-        context = Context(Request(*key), fence, view, ReconcileLog(log, extra), memory)
+        context = Context(Request(*key), fence, view, self._shard_name, memory)
         try:
             return await self._ran(fence, key, context)
         finally:
             # Whoever kept the client writes no more: the next reconcile of the key may be running.
-            context.client.revoke("the reconcile has ended")
+            context.revoke("the reconcile has ended")
             if memory and not self._is_gone(key):
                 self._memories[key] = memory
             else:
                 self._memories.pop(key, None)
 
     async def _ran(self, fence: Fence, key: Key, context: Context) -> str:
-        seconds = self._controller.reconcile_timeout_seconds or self._runtime.settings.queue.reconcile_timeout_seconds
+        seconds = self._timeout_seconds
         late = self._controller.plain
         try:
             if self._controller.plain:
                 result = await self._in_thread(context, seconds)
             else:
-                task = self.timer.begin(seconds)
+                task = asyncio.current_task()
+                assert task is not None, "what is timed runs in a task"
                 try:
                     result = await self._awaited(context)
                 finally:
@@ -157,10 +168,10 @@ class Reconciler:
                 await asyncio.wait((work,), timeout=None if timed_out else max(until - loop.time(), 0.0))
             except asyncio.CancelledError:
                 cancelled = True
-                context.client.revoke("the reconcile was cancelled")
+                context.revoke("the reconcile was cancelled")
             if not work.done() and loop.time() >= until and not timed_out:
                 timed_out = True
-                context.client.revoke(f"the reconcile took longer than {seconds:g} s")
+                context.revoke(f"the reconcile took longer than {seconds:g} s")
                 context.log.warning("takes longer than %g s, in a thread that cannot be cancelled", seconds)
         if cancelled:
             raise asyncio.CancelledError
@@ -171,7 +182,7 @@ class Reconciler:
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
         self._forget(key)
         self.failing.succeeded(key)
-        if not context.client.sent_back or self._is_gone(key):
+        if not context.sent_back or self._is_gone(key):
             fence.redecided.pop(key, None)
         if result is not None and result.requeue:
             self._retry_later(key)

@@ -20,18 +20,18 @@ class RunTimer:
         self._timer: asyncio.TimerHandle | None = None
         """Set while _due is not empty; after the last one has ended it may still be set once."""
 
-    def begin(self, seconds: float) -> asyncio.Task[object]:
-        """The running task, which has so many seconds from now on; to be given to `end`."""
+    def begin(self, task: asyncio.Task[object], seconds: float) -> None:
+        """The task has so many seconds from now on; to be given to `end` by itself."""
         loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
-        assert task is not None, "what is timed runs in a task"
         due = self._due[task] = loop.time() + seconds
         if self._timer is None:
             self._timer = loop.call_at(due, self._look, loop)
-        return task
 
     def end(self, task: asyncio.Task[object]) -> bool:
-        """Whether the task took too long. The request to cancel it counts no more then: see Task.uncancel."""
+        """Whether the task took too long; False where it was never begun.
+
+        The request to cancel it counts no more then: see Task.uncancel.
+        """
         self._due.pop(task, None)
         if task not in self._late:
             return False

@@ -14,6 +14,7 @@ from shards.client import Transport
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal
 from shards.live import Guards
+from shards.loop_turn import LoopTurn
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
 from shards.request_limiter import LimitedTransport, RequestLimiter
@@ -42,7 +43,7 @@ class WorkerRuntime:
     kinds: `kind` per resource, as discovered. journal: what this worker did and saw, for a judge.
     streams: the watches that its shards share.
     limiter: what every request of shards waits for. limited: the transport behind it; `transport` itself is only for
-    who has waited already.
+    who has waited already. turn: how long they may hold the loop together.
     """
 
     transport: Transport
@@ -63,10 +64,12 @@ class WorkerRuntime:
     streams: SharedStreams = field(default_factory=SharedStreams)
     limiter: RequestLimiter = field(init=False)
     limited: Transport = field(init=False)
+    turn: LoopTurn = field(init=False)
     _threads: ThreadPoolExecutor | None = None
 
     def __post_init__(self) -> None:
         self.limiter = RequestLimiter(self.settings.client, self.clock, self.meters)
+        self.turn = LoopTurn(self.clock)
         self.limited = LimitedTransport(self.transport, self.limiter)
 
     def guards_of(self, controller: str) -> Guards:

@@ -45,6 +45,8 @@ class ScopeSettings:
     """Empty: all of them."""
     label_selector: str = ""
     field_selector: str = ""
+    watch_each: bool = False
+    """Whether several namespaces are watched one by one, rather than all of them with the others left out here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,9 @@ class Shard:
         if self._runtime.settings.gate.enabled:
             digests = {name: view.source.digest for name, view in self._views.items()}
             gate = HandoverGate(watermark, previous_epoch, digests)
+            for name, view in self._views.items():
+                if view.informer.blind:
+                    gate.demand_list(name)  # what is not seen reaches no mark
             how = await self._pass(gate, tenure)
             self._runtime.metrics.handover_seconds.labels(how).observe(self._runtime.clock() - began)
         await self.prewarm()
@@ -314,7 +317,7 @@ class Shard:
                     barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
                     highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
             mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
-            if mark is not None and view.informer.synced.is_set():
+            if mark is not None and view.informer.synced.is_set() and not view.informer.blind:
                 marks[name] = mark
         return Watermark(self._tenure.shard_epoch if self._tenure is not None else 0, marks)
 

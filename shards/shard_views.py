@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from shards.clock import Clock
 from shards.controller import Controller, Selection
 from shards.engine import Engine
+from shards.feed import Feed
 from shards.handlers import Route
 from shards.informer import Informer
 from shards.informer_meters import HookCounts
+from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import KeyRange, PartitionKey
 from shards.listener import Listener
+from shards.namespaced_informer import NamespacedInformer
 from shards.objects import Key, Resource
 from shards.runtime import WorkerRuntime
 from shards.settings import ScopeSettings
 from shards.shared_cache import Keeping
-from shards.shared_informer import Feed, SharedInformer, can_share
+from shards.shared_informer import SharedInformer, can_share
 from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Role, Source
 from shards.store import Change, StoreReader, StoreWriter
@@ -53,20 +55,23 @@ class ShardView:
         """Whose keys depend on this view; each once."""
         return list({id(engine): engine for engine, _ in self.listeners}.values())
 
-    def attach(self, engine: Engine, route: Route, everything: Callable[[], Iterable[Key]], clock: Clock) -> Listener:
+    def attach(
+        self, engine: Engine, route: Route, everything: Callable[[], Iterable[Key]], runtime: WorkerRuntime
+    ) -> Listener:
         """One that comes after the first list is told what is there."""
         resource = self.source.resource
         listener = Listener(
-            f"{engine.controller.name} of {resource}",
+            engine.controller.name,
             route,
             active=lambda: engine.fence is not None,
             add=lambda key, low_priority: engine.add(key, low_priority=low_priority),
             progressed=lambda: engine.progress(resource),
             everything=everything,
-            clock=clock,
+            clock=runtime.clock,
+            meters=HookCounts(runtime.metrics, str(resource), runtime.clock, runtime.journal),
         )
         self.listeners.append((engine, listener))
-        if self.store.resource_version:
+        if len(self.store):
             listener.catch_up(self.store)
         return listener
 
@@ -76,6 +81,11 @@ class ShardView:
             if each is engine:
                 listener.close()
         self.listeners = [each for each in self.listeners if each[0] is not engine]
+
+    @property
+    def listening(self) -> bool:
+        """Whether any controller takes keys by now."""
+        return any(listener.listening for _, listener in self.listeners)
 
     def changed(self, change: Change) -> None:
         for _, listener in self.listeners:
@@ -133,45 +143,74 @@ def _make_view(
     def changed(change: Change) -> None:
         view.changed(change)
 
-    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, changed, moved))
+    def listening() -> bool:
+        return view.listening
+
+    audience = _Audience(changed, moved, listening)
+    view = ShardView(name, place, source, _make_feed(place, source, runtime, agent, audience))
     return view
 
 
-def _make_feed(
+class _Audience(NamedTuple):
+    """Who is told of a view. See `shards.informer.Informer`."""
+
+    changed: Callable[[Change], None]
+    moved: Callable[[], None]
+    listening: Callable[[], bool]
+
+
+def _make_feed(place: Place, source: Source, runtime: WorkerRuntime, agent: UserAgent, audience: _Audience) -> Feed:
+    """An informer of the shard's own where the server filters by its range; else its part of the worker's stream.
+
+    Either of them for each namespace, where they are to be watched one by one.
+    """
+    namespaces = source.scope.namespaces
+    if source.scope.watch_each and len(namespaces) > 1:
+        alone = {each: replace(source, scope=replace(source.scope, namespaces=(each,))) for each in namespaces}
+        parts = {each: _make_part(place, part, runtime, agent, audience, NO_JOURNAL) for each, part in alone.items()}
+        return NamespacedInformer(source, parts, runtime.clock)
+    return _make_part(place, source, runtime, agent, audience, runtime.journal)
+
+
+def _make_part(
     place: Place,
     source: Source,
     runtime: WorkerRuntime,
     agent: UserAgent,
-    changed: Callable[[Change], None],
-    moved: Callable[[], None],
+    audience: _Audience,
+    journal: Journal,
 ) -> Feed:
-    """An informer of the shard's own where the server filters by its range; else its part of the worker's stream."""
+    """One watch's part."""
     namespace = source.namespace
     if can_share(source):
-        make = StreamMaker(runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace)
+        make = StreamMaker(
+            runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace, runtime.journal
+        )
         return SharedInformer(
             runtime.streams,
             make,
             source,
-            handler=changed,
-            on_progress=moved,
+            handler=audience.changed,
+            on_progress=audience.moved,
+            listening=audience.listening,
             clock=runtime.clock,
-            journal=runtime.journal,
+            journal=journal,
             keeping=place.keeping,
             bodies=runtime.bodies[source.resource],
         )
-    meters = HookCounts(runtime.metrics, str(source.resource))
+    meters = HookCounts(runtime.metrics, str(source.resource), runtime.clock, runtime.journal)
     return Informer(
         runtime.limited,
         source,
-        handler=changed,
-        on_progress=moved,
+        handler=audience.changed,
+        on_progress=audience.moved,
+        listening=audience.listening,
         clock=runtime.clock,
         rng=runtime.rng,
         metrics=runtime.metrics,
         namespace=namespace,
         user_agent=str(agent),
-        journal=runtime.journal,
+        journal=journal,
         writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock, meters)),
     )
 
@@ -188,7 +227,7 @@ def make_engine(
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:
-        own[resource].attach(engine, route, primaries.each_key, runtime.clock)
+        own[resource].attach(engine, route, primaries.each_key, runtime)
 
     attach(controller.primary, Route.primary())
     for resource in controller.owned:
@@ -211,7 +250,9 @@ def _place(resource: Resource, role: Role, selection: Selection, fleet: ScopeSet
     if role == "primary":
         labels.insert(0, fleet.label_selector)
         fields.insert(0, fleet.field_selector)
-    scope = ScopeSettings(tuple(sorted(namespaces)), ",".join(filter(None, labels)), ",".join(filter(None, fields)))
+    scope = ScopeSettings(
+        tuple(sorted(namespaces)), ",".join(filter(None, labels)), ",".join(filter(None, fields)), fleet.watch_each
+    )
     return Place(resource, role, scope, Keeping(selection.transform, selection.metadata_only, selection.indexes))
 
 

@@ -58,6 +58,11 @@ class Event(NamedTuple):
 class Subscriber(Protocol):
     """Who is told of a cache."""
 
+    @property
+    def listening(self) -> bool:
+        """Whether it wants to hear of each object of a first list."""
+        ...
+
     def list_began(self, *, instead: bool) -> None: ...
 
     def listed(self, version: str, count: int) -> None:
@@ -168,8 +173,8 @@ class SharedCache:
         """Whether a list shows the object at a later version than its deletion carries: it was deleted in a history
         that is over, as the server was restored between the event and the list."""
         name = self.writer.reader.name_of(gone.uid)
-        held = None if name is None else self.writer.reader.meta(name)
-        return held is not None and not at_least(gone.resource_version, held.resource_version)
+        held = None if name is None else self.writer.reader.version_of(name)
+        return held is not None and not at_least(gone.resource_version, held[1])
 
     def deliver(self, change: Change) -> None:
         for each in self.subscribers:
@@ -207,13 +212,14 @@ class SharedCache:
         exhausted; steps may be far apart."""
         began_at = self.began_at
         regressions = self.writer.reader.regressions
+        untold = not (self.writer.reader.resource_version or any(each.listening for each in self.subscribers))
         changes = gathered.commit(version)
         if self.writer.reader.regressions != regressions:
             log.warning("%s %s: the new list is older than the view was", self.source.resource, self.source.range.short)
         self._base = version
         for each in self.subscribers:
             each.listed(version, len(self.writer.reader))
-        for change in changes:
+        for change in () if untold else changes:
             self.deliver(change)
             yield change
         for each in self.subscribers:

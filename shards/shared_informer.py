@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
 from shards.clock import Clock
-from shards.informer_meters import HookCounts
+from shards.hooks import Hook
+from shards.informer import always
+from shards.informer_meters import HANDLER, HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
 from shards.objects import Resource
@@ -21,34 +21,11 @@ from shards.slices import Slices
 from shards.source import FilterMode, Source
 from shards.store import Change, StoreReader
 
-log = logging.getLogger(__name__)
-
 StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
 """(resource, namespace, query, member)."""
 
 
 EVERYTHING = Keeping()
-
-
-class Feed(Protocol):
-    """An informer, as a shard uses it. See `shards.informer.Informer`."""
-
-    source: Source
-    synced: asyncio.Event
-    notes: InformerNotes
-
-    @property
-    def store(self) -> StoreReader: ...
-    @property
-    def trouble(self) -> str: ...
-    @property
-    def waiting(self) -> bool: ...
-    @property
-    def last_heard(self) -> float: ...
-    @property
-    def current_at(self) -> float: ...
-    def relist(self) -> asyncio.Future[str]: ...
-    async def run(self) -> None: ...
 
 
 class SharedStreams:
@@ -66,7 +43,7 @@ class SharedStreams:
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)
-        meters = HookCounts(make.metrics, str(source.resource))
+        meters = HookCounts(make.metrics, str(source.resource), make.clock, make.journal)
         if source.role != "watched":
             return stream, SharedCache(source, keeping, bodies, make.clock, meters)
         place = key, source.digest, keeping
@@ -96,6 +73,7 @@ class SharedInformer:
         *,
         handler: Callable[[Change], None],
         on_progress: Callable[[], None],
+        listening: Callable[[], bool] = always,
         clock: Clock,
         journal: Journal,
         keeping: Keeping = EVERYTHING,
@@ -103,9 +81,13 @@ class SharedInformer:
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
+        self.refused = asyncio.Event()
+        self.blind = False
         self.notes = InformerNotes(journal, source, clock)
         self._handler = handler
+        self._failures = Hook(HANDLER, handler, None, HookCounts(make.metrics, str(source.resource), clock, journal))
         self._on_progress = on_progress
+        self._listening = listening
         self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
         self._asked: list[asyncio.Future[str]] = []
@@ -191,6 +173,10 @@ class SharedInformer:
 
     # -- what the cache tells ----------------------------------------------------------------------------------------
 
+    @property
+    def listening(self) -> bool:
+        return self._listening() or self.notes.on
+
     def list_began(self, *, instead: bool) -> None:
         self.notes.list_began(instead=instead)
 
@@ -210,16 +196,20 @@ class SharedInformer:
             self.synced.set()
         else:
             self.synced.clear()
+        if self._stream.refused(self._cache):
+            self.refused.set()
+        else:
+            self.refused.clear()
 
     def progressed(self) -> None:
         try:
             self._on_progress()
-        except Exception:  # as for the handler
-            log.exception("progress of %s failed", self.source.resource)
+        except Exception as error:  # as for the handler
+            self._failures.failed(f"the progress of {self.source.resource}", error)
 
     def _hand_over(self, change: Change) -> None:
         self.notes.changed(change)
         try:
             self._handler(change)
-        except Exception:  # one bad object must not stop the others, nor the other shards
-            log.exception("handler of %s failed", self.source.resource)
+        except Exception as error:  # one bad object must not stop the others, nor the other shards
+            self._failures.failed(f"a change of {self.source.resource}", error)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from shards.client import Transport
 from shards.clock import Clock
 from shards.informer import Informer
+from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE, KeyRange
 from shards.metrics import ShardMetrics
 from shards.objects import at_least
@@ -23,6 +24,7 @@ from shards.shared_cache import SharedCache
 from shards.shared_router import ListWatch, RoutedSource, RoutedWriter, Router
 from shards.source import Source
 from shards.store import Change, Replacement
+from shards.told_event import ToldEvent
 from shards.useragent import UserAgent
 from shards.watch_requests import Freshness
 
@@ -39,6 +41,8 @@ class StreamMaker:
     metrics: ShardMetrics | None
     user_agent: UserAgent
     namespace: str = ""
+    journal: Journal = NO_JOURNAL
+    """For what authors' functions do; a stream's own lists are no view's."""
 
     def informer(
         self, source: RoutedSource, writer: RoutedWriter, on_progress: Callable[[], None], *, covered: KeyRange | None
@@ -88,7 +92,8 @@ class SharedStream:
         self._listing = self._router.listing = False
         self._writer.reached = ""
         informer = self._make.informer(self._source, self._writer, self._progressed, covered=None)
-        informer.synced = _Told(self._refresh)
+        informer.synced = ToldEvent(self._refresh)
+        informer.refused = ToldEvent(self._refresh)
         return informer
 
     @property
@@ -121,6 +126,11 @@ class SharedStream:
         beside = self._beside.informer.trouble if self._beside is not None and cache in self._beside.caches else ""
         return self.informer.trouble or beside
 
+    def refused(self, cache: SharedCache) -> bool:
+        """Whether what brings the cache up to date was forbidden."""
+        beside = self._beside if self._beside is not None and cache in self._beside.caches else None
+        return self.informer.refused.is_set() or (beside is not None and beside.informer.refused.is_set())
+
     def waiting(self, cache: SharedCache) -> bool:
         """Whether what brings the cache up to date sits out a pause."""
         beside = self._beside if self._beside is not None and cache in self._beside.caches else None
@@ -142,6 +152,7 @@ class SharedStream:
         needing = [cache for cache in self.caches if cache.needs_list]
         if needing:
             self._beside = _Beside(needing, self._make, self._writer, self._beside_ended)
+            self._beside.informer.refused = ToldEvent(self._refresh)
 
     def _end_beside(self, beside: _Beside) -> None:
         self._beside = None
@@ -252,19 +263,3 @@ class _Beside:
 
 
 def _nothing() -> None: ...
-
-
-class _Told(asyncio.Event):
-    """An event whose owner's followers are told when it changes."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__()
-        self._tell = tell
-
-    def set(self) -> None:
-        super().set()
-        self._tell()
-
-    def clear(self) -> None:
-        super().clear()
-        self._tell()

@@ -13,20 +13,17 @@ class Slots:
     controller leaves a slot to each other one (as far as there are enough), so that reconciles that hang cannot stop
     those of another controller.
 
-    Invariant: while a slot is free, nobody waits who may have it.
+    free: slots that nobody holds. Invariant: while there is one, nobody waits who may have it.
     """
 
     def __init__(self, most: int) -> None:
         """most: at least 1."""
         self.most = most
+        self.free = most
         self._held: dict[str, int] = {}
         """By controller; of all that have joined."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """In order of arrival; those of them that were cancelled are skipped. No empty ones."""
-
-    @property
-    def free(self) -> int:
-        return self.most - sum(self._held.values())
 
     def limit(self) -> int:
         """Slots that one controller may hold."""
@@ -36,11 +33,18 @@ class Slots:
         """From now on the others leave it a slot. Joining again changes nothing."""
         self._held.setdefault(controller, 0)
 
+    def take(self, controller: str) -> bool:
+        """Takes a slot, to be given back with `release`; False: there is none for the controller now."""
+        self.join(controller)
+        if not self._may(controller):
+            return False
+        self.free -= 1
+        self._held[controller] += 1
+        return True
+
     async def acquire(self, controller: str) -> None:
         """Waits for a slot. Whoever gets one must `release` it."""
-        self.join(controller)
-        if self._may(controller):
-            self._held[controller] += 1
+        if self.take(controller):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(controller, deque()).append(turn)
@@ -53,14 +57,16 @@ class Slots:
             raise
 
     def release(self, controller: str) -> None:
+        self.free += 1
         self._held[controller] -= 1
-        while (following := self._next()) is not None:
+        while self._waiting and (following := self._next()) is not None:
             queue = self._waiting.pop(following)
             turn = queue.popleft()
             if queue:
                 # Last in line among controllers that hold as many.
                 self._waiting[following] = queue
             if not turn.done():
+                self.free -= 1
                 self._held[following] += 1
                 turn.set_result(None)
 

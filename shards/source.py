@@ -39,7 +39,7 @@ class Source:
 
     role: primary objects route by themselves, owned ones by their controller, watched ones have no range at all.
     scope: what is asked for besides. Selectors of owned ones are left out: children do not carry their owners' labels.
-    With several namespaces all are asked for, and the others kept away here: a watch for each would make several views.
+    With several namespaces all are asked for, and the others kept away here; `NamespacedInformer` has one of each.
     primary: for owned ones, the resource of the controllers that count; None = any. Compared by API group.
     primary_namespaced: whether an owner lives in the namespace of its children (partition key name only).
 
@@ -175,9 +175,14 @@ _ALMOST_NOTHING = KeyRange(0, 0)
 
 
 async def probe_server_side_sharding(
-    transport: Transport, resource: Resource, partition_key: PartitionKey, *, user_agent: str = ""
+    transport: Transport,
+    resource: Resource,
+    partition_key: PartitionKey,
+    *,
+    namespace: str = "",
+    user_agent: str = "",
 ) -> bool | None:
-    """Whether the server filters this collection by `shardSelector`.
+    """Whether the server filters this collection, of one namespace or of all, by `shardSelector`.
 
     Asks for a range that holds one hash of 2**64. No object in the answer is proof only if the collection was not empty
     at that moment: the same object must be there before and after. None: no object was, ask again later. Neither
@@ -189,7 +194,7 @@ async def probe_server_side_sharding(
 
     async def first(*extra: tuple[str, str]) -> str | None:
         query = [("limit", "1"), *extra]
-        body = await transport.request("GET", resource.path(), query=query, user_agent=user_agent)
+        body = await transport.request("GET", resource.path(namespace), query=query, user_agent=user_agent)
         items = msgspec.json.decode(body, type=_Items).items
         return items[0].metadata.uid if items else None
 

@@ -177,6 +177,10 @@ class StoreReader:
             return indexes.find(NAMESPACE_INDEX, namespace)[0]
         return self._entries
 
+    def reached(self, version: str) -> bool:
+        """Whether everything up to the version is in the view, or something that is newer was received."""
+        return at_least(self.resource_version, version) or at_least(self.highest_object_version, version)
+
     def shows(self, name: ObjectName, uid: str, resource_version: str) -> bool:
         """Whether the view includes that write: the object at this version or later, or proof that it is past.
 

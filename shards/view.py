@@ -21,16 +21,29 @@ Views = Mapping[Resource, StoreReader]
 Place = tuple[Resource, ObjectName]
 
 
-class Live(NamedTuple):
+class Live:
     """Newer than the store at the time.
 
-    object None: not there. version: of the object, "" where none is known. hidden: the store's filter does not pass it,
-    so that its absence there proves nothing.
+    raw: JSON of the object; None: it is not there. version: of the object, "" where none is known. hidden: the store's
+    filter does not pass it, so that its absence there proves nothing.
     """
 
-    object: Object | None
-    version: str
-    hidden: bool = False
+    __slots__ = ("hidden", "raw", "uid", "version")
+
+    def __init__(self, object: Object | None, version: str, hidden: bool = False, *, raw: bytes | None = None) -> None:
+        """raw: the object's JSON where the caller has it. What happens to the object later changes nothing here."""
+        self.raw = msgspec.json.encode(object) if raw is None and object is not None else raw
+        self.uid: str = "" if object is None else object["metadata"]["uid"]
+        self.version = version
+        self.hidden = hidden
+
+    @property
+    def object(self) -> Object | None:
+        """A copy of its own for every caller."""
+        if self.raw is None:
+            return None
+        decoded: Object = msgspec.json.decode(self.raw)
+        return decoded
 
 
 class Snapshot(NamedTuple):
@@ -76,23 +89,22 @@ def meta_of(body: Object) -> Meta:
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
-    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "primary")
+    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "name", "primary")
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
         self.primary = primary
         self.key = key
         self._stores = stores
-        self._overlay: dict[Place, Live] = dict(overlay or {})
+        self.name = ObjectName(key.namespace, key.name)
+        self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
         self._floors: dict[Resource, str] = {}
         """Highest version known from answers, per resource; the store may be behind it."""
-        for (resource, _), live in self._overlay.items():
-            self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
-        self.snapshot(primary, ObjectName(key.namespace, key.name))
-
-    @property
-    def name(self) -> ObjectName:
-        return ObjectName(self.key.namespace, self.key.name)
+        if overlay:
+            self._overlay.update(overlay)
+            for (resource, _), live in overlay.items():
+                self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
+        self.snapshot(primary, self.name)
 
     def holds(self, resource: Resource) -> bool:
         """Whether the shard keeps a view of the resource."""
@@ -105,7 +117,7 @@ class View:
         """
         store = self._store(resource)
         live = self._above(resource, name, store)
-        found = store.get(name) if live is None else _copy(live.object)
+        found = store.get(name) if live is None else live.object
         if found is not None:
             metadata = found["metadata"]
             self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
@@ -120,11 +132,10 @@ class View:
             if held is not None:
                 self._read[resource, name] = Snapshot(*held)
             return store.get_as(name, type)
-        if live.object is None:
+        if live.raw is None:
             return None
-        metadata = live.object["metadata"]
-        self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
-        return decoder_of(type).decode(msgspec.json.encode(live.object))
+        self._read[resource, name] = Snapshot(live.uid, live.version)
+        return decoder_of(type).decode(live.raw)
 
     def own_as(self, type: type[T]) -> T | None:
         """The primary as a Struct; None as in `own`."""
@@ -139,8 +150,9 @@ class View:
         """The objects of this view in the namespace that have all these labels."""
         store = self._store(resource)
         names = set(store.select(namespace=namespace, labels=labels))
-        for name, body in self._overlaid(resource, store):
+        for name, live in self._overlaid(resource, store):
             names.discard(name)
+            body = live.object
             if body is not None and namespace in (None, name.namespace):
                 held = body["metadata"].get("labels") or {}
                 if all(held.get(key) == value for key, value in (labels or {}).items()):
@@ -152,12 +164,13 @@ class View:
         store = self._store(resource)
         hits = store.find(index, value)
         names, unknown = set(hits.names), set(hits.unknown)
-        for name, body in self._overlaid(resource, store):
+        for name, live in self._overlaid(resource, store):
             names.discard(name)
             unknown.discard(name)
-            if body is None:
+            body = live.object
+            if body is None or live.raw is None:
                 continue
-            values = store.values_of(index, meta_of(body), msgspec.json.encode(body))
+            values = store.values_of(index, meta_of(body), live.raw)
             if values is None:
                 unknown.add(name)
             elif value in values:
@@ -170,17 +183,24 @@ class View:
         live = self._overlay.get((resource, name))
         return store is not None and store.partial and (live is None or live.version != version)
 
-    def _overlaid(self, resource: Resource, store: StoreReader) -> Iterator[tuple[ObjectName, Object | None]]:
-        """What is known better than the store knows it; None: it is not there."""
+    def _overlaid(self, resource: Resource, store: StoreReader) -> Iterator[tuple[ObjectName, Live]]:
+        """What is known better than the store knows it."""
         for of, name in tuple(self._overlay):
             live = self._above(resource, name, store) if of == resource else None
             if live is not None:
-                yield name, live.object
+                yield name, live
 
     def own(self) -> Object | None:
         """The primary; None when it is gone, or when another object (with another UID) has its name."""
         found = self.get(self.primary, self.name)
         return found if found is not None and found["metadata"]["uid"] == self.key.uid else None
+
+    def shows_own(self) -> bool:
+        """Whether `own` gives an object."""
+        store = self._store(self.primary)
+        live = self._above(self.primary, self.name, store)
+        held = store.version_of(self.name) if live is None else (live.uid, live.version)
+        return held is not None and held[0] == self.key.uid
 
     def owned(self, resource: Resource) -> list[Object]:
         """The objects whose controller is the primary, in order of name."""
@@ -198,7 +218,7 @@ class View:
         store = self._stores[resource]
         live = self._above(resource, name, store)
         if live is not None:
-            known = None if live.object is None else Snapshot(live.object["metadata"]["uid"], live.version)
+            known = None if live.raw is None else Snapshot(live.uid, live.version)
         else:
             held = store.version_of(name)
             known = None if held is None else Snapshot(*held)
@@ -207,18 +227,25 @@ class View:
         return known
 
     def remember(
-        self, resource: Resource, name: ObjectName, body: Object | None, version: str = "", *, hidden: bool = False
+        self,
+        resource: Resource,
+        name: ObjectName,
+        body: Object | None,
+        version: str = "",
+        *,
+        hidden: bool = False,
+        raw: bytes | None = None,
     ) -> None:
         """Puts a live read or the answer of an own write over the store. body None: the object is not there.
 
-        version: where body is None, the last version that is known of the object. hidden: see Live.
+        version: where body is None, the last version that is known of the object. hidden, raw: see Live.
         """
         if body is None:
             self._read.pop((resource, name), None)
             self._overlay[resource, name] = Live(None, version)
             return
         metadata = body["metadata"]
-        self._overlay[resource, name] = Live(_copy(body), metadata["resourceVersion"], hidden)
+        self._overlay[resource, name] = Live(body, metadata["resourceVersion"], hidden, raw=raw)
         self.wrote(resource, name, Snapshot(metadata["uid"], metadata["resourceVersion"]))
 
     def wrote(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
@@ -244,7 +271,7 @@ class View:
 
     def _above(self, resource: Resource, name: ObjectName, store: StoreReader) -> Live | None:
         """The overlay's entry, unless the store has moved past it meanwhile."""
-        live = self._overlay.get((resource, name))
+        live = self._overlay.get((resource, name)) if self._overlay else None
         if live is None:
             return None
         held = store.version_of(name)
@@ -252,10 +279,10 @@ class View:
             _, version = held
             newer = bool(live.version) and at_least(version, live.version)
             # Of an absent object the version is the last one before it went: the store must be above, not at it.
-            return None if newer and (live.object is not None or version != live.version) else live
-        if live.object is None or live.hidden:
+            return None if newer and (live.raw is not None or version != live.version) else live
+        if live.raw is None or live.hidden:
             return live
-        if store.shows(name, live.object["metadata"]["uid"], live.version):
+        if store.shows(name, live.uid, live.version):
             return None  # it is gone: the store is past it, and does not hold it
         return live
 
@@ -269,10 +296,3 @@ def _controllers(body: Object) -> Iterator[str]:
     for owner in body.get("metadata", {}).get("ownerReferences") or ():
         if owner.get("controller"):
             yield owner.get("uid", "")
-
-
-def _copy(body: Object | None) -> Object | None:
-    if body is None:
-        return None
-    copied: Object = msgspec.json.decode(msgspec.json.encode(body))
-    return copied

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shards.fenced
-import shards.watch
+import shards.listing
 from fleet.membership import MemberWatch
 from shards.breaker import Breaker
 from shards.engine import Engine
@@ -108,6 +108,7 @@ def _(patch: Patch) -> None:
     asked = Listing.next_page
 
     def from_any_cache(self: Listing) -> ListPage:
+        self.floor = ""  # nor is it asked how old the answer is
         return ListPage((*asked(self).query, ("resourceVersion", "0")), first=True)
 
     patch.setattr(Listing, "next_page", from_any_cache)
@@ -194,7 +195,7 @@ def _(patch: Patch) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_pages(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(shards.watch, "PAGE_LIMIT", 4)
+    monkeypatch.setattr(shards.listing, "PAGE_LIMIT", 4)
 
 
 def fleet_of(rule: Rule, broken: frozenset[str]) -> tuple[SmallFleet, Author]:

@@ -33,12 +33,13 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.storage import Snapshot
 from shards.bodies import Bodies
 from shards.client import Transport
+from shards.feed import Feed
 from shards.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, ranges_from
 from shards.objects import at_least
 from shards.settings import ScopeSettings
-from shards.shared_informer import Feed, SharedInformer, SharedStreams
+from shards.shared_informer import SharedInformer, SharedStreams
 from shards.shared_stream import StreamMaker
 from shards.source import FilterMode, Source
 from shards.testing.virtual_time import loop_seconds, run_virtually

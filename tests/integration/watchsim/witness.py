@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shards.feed import Feed
 from shards.objects import Meta, ObjectName, at_least
-from shards.shared_informer import Feed
 from shards.store import Change
 from tests.integration.watchsim.truth import Truth
 

@@ -48,7 +48,7 @@ def wanted(need: Need) -> set[tuple[str, str, str, str]]:
 def test_the_roles_grant_what_the_checks_at_start_ask_for_and_little_more(config: FleetConfig) -> None:
     controller = load_controller("websites.py:websites", base=ROOT / "docs/examples").controller
     names = Names(config.fleet, "fleet")
-    asked = set().union(*(wanted(need) for need in needs([controller], config.scope.namespaces, names)))
+    asked = set().union(*(wanted(need) for need in needs([controller], config.shard_settings().scope, names)))
     assert granted() >= asked
     assert granted() - asked == {("", "demo.shardfleet.dev", "websites/finalizers", "update")}
 

@@ -18,11 +18,18 @@ from shards.controller import Controller
 from shards.errors import ConfigError, Unreachable, Untrusted, api_error
 from shards.keyrange import PartitionKey
 from shards.objects import Resource
+from shards.settings import ScopeSettings
 
 NAMES = Names("web", "fleets")
 WIDGETS = Controller("widgets", primary="example.com/v1/widgets").owns("v1/configmaps")
 NODES = Controller("nodes", primary="example.com/v1/machines")
 CORE = {"configmaps": True, "pods": True}
+
+EVERYWHERE = ScopeSettings()
+
+
+def scope(*namespaces: str, watch_each: bool = False) -> ScopeSettings:
+    return ScopeSettings(namespaces, watch_each=watch_each)
 
 
 class ScriptedTransport(Transport):
@@ -70,7 +77,7 @@ async def check(
     transport: Transport,
     *controllers: Controller,
     partition_by: PartitionKey = PartitionKey.UID,
-    scope: tuple[str, ...] = (),
+    scope: ScopeSettings = EVERYWHERE,
 ) -> None:
     await check_server(
         Client(transport),
@@ -183,23 +190,56 @@ async def test_cluster_scoped_primaries_cannot_be_partitioned_by_namespace() -> 
 
 def test_needs_follow_the_scope() -> None:
     watching = Controller("watching", primary="example.com/v1/widgets").watches("v1/secrets", map=lambda meta: ())
-    found = needs([watching], ("a", "b"), NAMES)
+    found = needs([watching], scope("a", "b"), NAMES)
     secrets = Resource("", "v1", "secrets")
     assert [need for need in found if need.resource == secrets] == [
         Need(secrets, "", ("list", "watch")),
         Need(secrets, "a", ("get",)),
         Need(secrets, "b", ("get",)),
     ]
-    [alone] = [need for need in needs([watching], ("a",), NAMES) if need.resource == secrets]
+    [alone] = [need for need in needs([watching], scope("a"), NAMES) if need.resource == secrets]
     assert alone == Need(secrets, "a", ("get", "list", "watch"))
-    assert {need.namespace for need in needs([watching], (), NAMES)} == {"", "fleets"}
+    assert {need.namespace for need in needs([watching], scope(), NAMES)} == {"", "fleets"}
+
+
+def test_namespaces_that_are_watched_one_by_one_need_nothing_outside_them() -> None:
+    secrets = Resource("", "v1", "secrets")
+    watching = Controller("watching", primary="example.com/v1/widgets").watches("v1/secrets", map=lambda meta: ())
+    found = needs([watching], scope("a", "b", watch_each=True), NAMES)
+    assert [need for need in found if need.resource == secrets] == [
+        Need(secrets, "a", ("get", "list", "watch")),
+        Need(secrets, "b", ("get", "list", "watch")),
+    ]
+    assert {need.namespace for need in found} == {"a", "b", "fleets"}
+
+
+async def test_what_is_missing_in_one_of_them_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    blind = ScriptedTransport(allows=lambda attributes: attributes["namespace"] != "b")
+    await check(blind, scope=scope("a", "b", watch_each=True))
+    assert "get, list, watch example.com/v1/widgets in namespace b" in caplog.text
+    assert "goes on without namespace b until then" in caplog.text
+    with pytest.raises(PreflightFailed, match="in namespace b"):
+        await check(blind, scope=scope("a", "b"))
+
+
+@pytest.mark.parametrize("missing", [("a", "b"), ("fleets",), ("b", "fleets")], ids=str)
+async def test_what_is_missing_in_all_of_them_or_for_the_fleet_itself_is_none(missing: tuple[str, ...]) -> None:
+    blind = ScriptedTransport(allows=lambda attributes: attributes["namespace"] not in missing)
+    with pytest.raises(PreflightFailed, match="no permission"):
+        await check(blind, scope=scope("a", "b", watch_each=True))
+
+
+async def test_the_fleets_own_namespace_may_be_one_of_them() -> None:
+    leaseless = ScriptedTransport(allows=lambda attributes: attributes["resource"] != "leases")
+    with pytest.raises(PreflightFailed, match="leases in namespace fleets"):
+        await check(leaseless, scope=scope("a", "fleets", watch_each=True))
 
 
 def test_needs_of_a_watched_resource_follow_its_own_namespaces() -> None:
     watching = Controller("watching", primary="example.com/v1/widgets")
     watching.watches("v1/nodes", map=lambda meta: (), namespaces=())
     watching.watches("v1/secrets", map=lambda meta: (), namespaces=("shared",))
-    found = {need.resource.plural: need.namespace for need in needs([watching], ("a",), NAMES)}
+    found = {need.resource.plural: need.namespace for need in needs([watching], scope("a"), NAMES)}
     assert (found["nodes"], found["secrets"], found["widgets"]) == ("", "shared", "a")
 
 

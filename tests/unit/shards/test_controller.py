@@ -8,10 +8,11 @@ import sys
 import pytest
 
 import shards
-from shards.context import Context, PlainContext, Request
+from shards.context import Context, Request
 from shards.controller import Controller, Result, identity_of, scope_of
 from shards.errors import ConfigError
 from shards.objects import Meta, ObjectName
+from shards.plain_context import PlainContext
 from shards.settings import ScopeSettings
 
 

@@ -13,11 +13,12 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import Refuse
-from shards.context import Context, PlainContext, Request
+from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.engine import Engine
 from shards.errors import ApiError, Conflict, NotReadyYet, TerminalError, TooManyRequests
 from shards.objects import Key
+from shards.plain_context import PlainContext
 from shards.settings import QueueSettings, ShardSettings
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, World, key_of
 
@@ -345,12 +346,13 @@ class TestIsolation:
         await asyncio.sleep(1)
         assert result_count(world, "error") > 3
 
-    async def test_a_run_that_was_cancelled_before_its_first_step_is_not_lost(self, world: World) -> None:
+    async def test_a_run_that_was_cancelled_as_soon_as_it_waits_is_not_lost(self, world: World) -> None:
         """B62: every way out gives the key back."""
-        runs: list[str] = []
+        runs: list[float] = []
 
         async def body(ctx: Context, request: Request) -> None:
-            runs.append(request.name)
+            runs.append(world.clock())
+            await asyncio.sleep(0.1)
 
         body_of_a = world.website("a")
         shard = await world.running(controller(body))
@@ -361,10 +363,33 @@ class TestIsolation:
         while not engine.running:
             await asyncio.sleep(0)
         engine.cancel_running()
+        await asyncio.sleep(5)
+        assert [round(each - runs[0], 3) for each in runs] == [0, 1]
+        assert (result_count(world, "cancelled"), result_count(world, "success")) == (1, 2)
+
+    async def test_a_run_that_cancels_itself_without_waiting_is_tried_again_and_costs_no_other_key(
+        self, world: World
+    ) -> None:
+        runs: list[str] = []
+
+        async def body(ctx: Context, request: Request) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            assert not task.cancelling()
+            runs.append(request.name)
+            if request.name == "a" and runs.count("a") == 1:
+                task.cancel()
+
+        for name in "abcd":
+            world.website(name)
+        await world.running(controller(body))
         await asyncio.sleep(0.5)
-        assert runs == []
+        assert sorted(runs) == ["a", "b", "c", "d"]
+        await asyncio.sleep(2)
+        assert sorted(runs) == ["a", "a", "b", "c", "d"]
+        await change(world, "b")
         await asyncio.sleep(1)
-        assert runs == ["a"]
+        assert runs.count("b") == 2
 
     async def test_an_object_that_vanishes_between_queue_and_read_leaves_its_key_free(self, world: World) -> None:
         """B62: a cache miss after the key was taken, and a key that was never given back."""

@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
+from shards.feed import Feed
 from shards.freshness import LOOK_SECONDS, STALE_SECONDS, keep_fresh
-from shards.shared_informer import Feed
 from shards.testing.virtual_time import loop_seconds
 
 pytestmark = pytest.mark.looptime

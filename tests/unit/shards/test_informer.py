@@ -146,6 +146,7 @@ class Rig:
         self.registry = CollectorRegistry()
         self.handler: Callable[[Change], None] = self.changes.append
         self.on_progress: Callable[[], None] = NOTHING
+        self.listening = True
         source = Source(
             CONFIGMAPS,
             LOW,
@@ -159,6 +160,7 @@ class Rig:
             source,
             handler=lambda change: self.handler(change),
             on_progress=self.progressed,
+            listening=lambda: self.listening,
             clock=asyncio.get_running_loop().time,
             rng=random.Random(7),
             metrics=ShardMetrics(self.registry),
@@ -280,6 +282,22 @@ class TestFirstList:
             gaps = [b - a for a, b in pairwise(rig.server.times("list"))]
             assert all(0.8 * 2**n <= gap <= 1.6 * 2**n for n, gap in enumerate(gaps))
             assert len(caplog.records) == 1
+
+        await rig.run(script)
+
+    async def test_what_is_there_is_not_told_where_nobody_listens_and_what_comes_later_is(self, rig: Rig) -> None:
+        rig.listening = False
+        rig.server.lists += [
+            listing(100, thing("a", 90), thing("b", 91)),
+            listing(120, thing("a", 90), thing("c", 115)),
+        ]
+        rig.server.watches += [Watch(line("MODIFIED", thing("b", 101))), Watch()]
+
+        async def script() -> None:
+            await rig.until(lambda: rig.held() == {"a": "90", "b": "101"})
+            assert rig.told() == [("modified", "101")]
+            await rig.informer.relist()
+            assert rig.told()[1:] == [("deleted", "101"), ("added", "115")]
 
         await rig.run(script)
 

@@ -197,8 +197,9 @@ async def test_b64_a_key_has_one_write_under_way_and_conflicts_are_rare(world: W
     world.website("a")
     await world.running(controller(body))
     for step in range(60):
-        await change(world, "a", str(step))
         await asyncio.sleep(0.5)
+        await change(world, "a", str(step))
+    await asyncio.sleep(0.5)
     writes = [each for each in world.transport.writes() if each.path.endswith("/status")]
     assert len(writes) >= 100
     assert sum(each.error == "Conflict" for each in writes) <= len(writes) / 100

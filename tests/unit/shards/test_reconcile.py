@@ -11,7 +11,7 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck
-from shards.context import Context, PlainContext, Request
+from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.errors import (
     Conflict,
@@ -23,6 +23,7 @@ from shards.errors import (
     Unreachable,
 )
 from shards.informer import Informer
+from shards.plain_context import PlainContext
 from shards.reconcile import PATIENT_CONFLICTS, PATIENT_OWNERS
 from shards.settings import GateSettings, QueueSettings, ShardSettings
 from shards.slots import Slots

@@ -11,9 +11,16 @@ from shards.run_timer import RunTimer
 pytestmark = pytest.mark.looptime
 
 
+def running() -> asyncio.Task[object]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
 async def timed(timer: RunTimer, seconds: float, work: float) -> tuple[bool, float]:
     """Whether it took too long, and when it ended."""
-    task = timer.begin(seconds)
+    task = running()
+    timer.begin(task, seconds)
     try:
         await asyncio.sleep(work)
     except asyncio.CancelledError:
@@ -58,7 +65,8 @@ async def test_who_is_late_and_cancelled_by_somebody_else_too_stays_cancelled() 
     timer = RunTimer()
 
     async def slow_to_clean_up() -> None:
-        task = timer.begin(5)
+        task = running()
+        timer.begin(task, 5)
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -83,3 +91,7 @@ async def test_a_closed_timer_cancels_nobody_and_leaves_nothing_behind() -> None
     live = [each for each in loop._scheduled if not each.cancelled()]  # type: ignore[attr-defined]
     assert not [each for each in live if "_look" in repr(each)]
     assert await task == (False, 60)
+
+
+async def test_who_was_never_begun_is_never_late() -> None:
+    assert not RunTimer().end(running())

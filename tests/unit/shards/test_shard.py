@@ -10,11 +10,12 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck
-from shards.context import Context, PlainContext, Request
+from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.errors import ConfigError, NotOwner, Undrained
 from shards.keyrange import WHOLE, KeyRange, fnv1a64, slot_of
 from shards.objects import SLOT_LABEL, Meta, Object, ObjectName, Resource
+from shards.plain_context import PlainContext
 from shards.settings import GateSettings, ScopeSettings, ShardSettings
 from shards.shard import SEEN_SECONDS, Shard
 from shards.tenure import Tenure

@@ -44,7 +44,7 @@ async def test_a_listener_that_comes_after_the_list_is_told_what_is_there(world:
         told.append(meta.name)
         return iter(())
 
-    late = view.attach(view.engines[0], Route(find, quick=False), no_keys, world.clock)
+    late = view.attach(view.engines[0], Route(find, quick=False), no_keys, world.runtime)
     assert not late.synced
     await asyncio.sleep(1)
     assert (sorted(told), late.synced) == (["a", "b"], True)

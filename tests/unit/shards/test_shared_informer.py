@@ -13,6 +13,7 @@ from shards.client import Query
 from shards.context import Context, Request
 from shards.controller import Controller
 from shards.errors import Unreachable
+from shards.informer import always
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, equal_boundaries, fnv1a64, ranges_from
 from shards.objects import Meta, Object
 from shards.settings import ScopeSettings
@@ -264,6 +265,7 @@ async def test_who_goes_while_a_list_is_handed_over_leaves_nobody_waiting(world:
     first = world.shard(quiet(watched=True), QUARTERS[0])
     informer = first.views[str(SECRETS)].informer
     assert isinstance(informer, SharedInformer)
+    informer._listening = always  # else the hand-over would be over at once
     running = asyncio.create_task(informer.run())
     while informer._cache.settled.is_set():
         await asyncio.sleep(0)
@@ -274,6 +276,25 @@ async def test_who_goes_while_a_list_is_handed_over_leaves_nobody_waiting(world:
     async with asyncio.timeout(60):
         await second.prewarm()
     assert len(second.views[str(SECRETS)].store) == 2000
+
+
+@pytest.mark.parametrize("listening", [True, False])
+async def test_a_first_list_is_told_to_those_who_listen(world: World, listening: bool) -> None:
+    world.server.seed(WEBSITES, {"metadata": {"name": "a", "namespace": "default"}})
+    informer = world.shard(quiet(), WHOLE).views[str(WEBSITES)].informer
+    assert isinstance(informer, SharedInformer)
+    told: list[Change] = []
+    informer._handler, informer._listening = told.append, lambda: listening
+    running = asyncio.create_task(informer.run())
+    await informer.synced.wait()
+    assert [change.new_key is not None for change in told] == [True] * listening
+    world.server.seed(WEBSITES, {"metadata": {"name": "b", "namespace": "default"}})
+    while len(informer.store) < 2:
+        await asyncio.sleep(0.1)
+    assert told[-1].new_key is not None
+    assert told[-1].new_key.name == "b"
+    running.cancel()
+    await asyncio.wait((running,))
 
 
 def cache_of() -> SharedCache:
