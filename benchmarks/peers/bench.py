@@ -262,7 +262,8 @@ def takeover(name, spec, args):
     try:
         while True:
             event = peer.wait("takeover", 180)
-            rows.append({k: event[k] for k in ("how", "seconds", "all_s", "keys")})
+            before = sum(row["how"] == event["how"] for row in rows)
+            rows.append({"round": before} | {k: event[k] for k in ("how", "seconds", "all_s", "keys")})
     except (RuntimeError, TimeoutError):
         return rows or [{"error": "no takeover was told"}]
     finally:
@@ -291,6 +292,7 @@ def failover(name, spec, args):
             first = standby.wait("first_reconcile", 180)
             rows.append(
                 {
+                    "round": sum(row["how"] == how.name for row in rows),
                     "how": how.name,
                     "seconds": (first["t"] - at) / 1e9,
                     "leading_s": (standby.events.get("leading", first)["t"] - at) / 1e9,
