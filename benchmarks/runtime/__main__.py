@@ -4,7 +4,8 @@
     N=100000 ROUNDS=2 make bench-runtime         all of it, as the targets mean it
 
 PHASES: those of queue, work, failover, sync, latency that are wanted, by default all. WIDGETS: of the phase work.
-SPAN: seconds of writes at each rate. DOCS=1 writes docs/benchmarks.md. Where: `$XDG_CACHE_HOME/shardfleet/bench-runtime`.
+SPAN: seconds of writes at each rate. DOCS=1 writes docs/benchmarks.md. Where:
+`$XDG_CACHE_HOME/shardfleet/bench-runtime`.
 """
 
 from __future__ import annotations
