@@ -78,7 +78,13 @@ class KubeTransport(Transport):
             connections = self._enter(access)
             try:
                 return await self._exchange(
-                    connections, attempt, method, target, body, self._headers(headers, user_agent, accept, access), seconds
+                    connections,
+                    attempt,
+                    method,
+                    target,
+                    body,
+                    self._headers(headers, user_agent, accept, access),
+                    seconds,
                 )
             except (Unauthorized, Untrusted):
                 # Neither was carried out. The token, the client certificate or the authority may have been replaced.
