@@ -38,6 +38,7 @@ class EngineMeters:
         self._longest_running = metrics.longest_running.labels(*names, shard)
         self._parked = metrics.parked.labels(controller, shard)
         self._failing = metrics.failing.labels(controller, shard)
+        self._waiting = metrics.waiting.labels(controller, shard)
         self._counted_adds = 0
         metrics.max_concurrent.labels(controller).set(max_concurrent)
 
@@ -68,8 +69,11 @@ class EngineMeters:
         elif result == "terminal":
             yield metrics.terminal_errors.labels(name).inc
 
-    def measured(self, now: float, queue: WorkQueue[Key], *, active: int, parked: int, failing: int) -> None:
-        """What is the case now: slots that the controller holds, keys that are parked, and that keep failing."""
+    def measured(
+        self, now: float, queue: WorkQueue[Key], *, active: int, parked: int, failing: int, waiting: int
+    ) -> None:
+        """What is the case now: slots that the controller holds, and keys that are parked, that keep failing, and that
+        wait for long."""
         self._active.set(active)
         for gauge, depth in zip(self._depths, queue.depths(now), strict=True):
             gauge.set(depth)
@@ -80,3 +84,4 @@ class EngineMeters:
         self._longest_running.set(longest)
         self._parked.set(parked)
         self._failing.set(failing)
+        self._waiting.set(waiting)

@@ -50,6 +50,7 @@ class KubeTransport(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -77,7 +78,13 @@ class KubeTransport(Transport):
             connections = self._enter(access)
             try:
                 return await self._exchange(
-                    connections, attempt, method, target, body, self._headers(headers, user_agent, access), seconds
+                    connections,
+                    attempt,
+                    method,
+                    target,
+                    body,
+                    self._headers(headers, user_agent, accept, access),
+                    seconds,
                 )
             except (Unauthorized, Untrusted):
                 # Neither was carried out. The token, the client certificate or the authority may have been replaced.
@@ -89,7 +96,7 @@ class KubeTransport(Transport):
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport. The connection is reset when the context ends."""
         target = _target(path, query)
@@ -99,7 +106,7 @@ class KubeTransport(Transport):
             access = self._credentials.current()
             attempt = Attempt(self._clock)
             connections = self._enter(access)
-            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, access)
+            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, accept, access)
             try:
                 opened = await self._open(connections, attempt, target, headers, idle_seconds)
                 break
@@ -216,8 +223,8 @@ class KubeTransport(Transport):
         reason = str(error) or type(error).__name__
         return Unreachable(f"no answer from {self.host}: {reason}", maybe_applied=attempt.sent)
 
-    def _headers(self, headers: dict[str, str], user_agent: str, access: Access) -> dict[str, str]:
-        found = {**headers, "Accept": JSON}
+    def _headers(self, headers: dict[str, str], user_agent: str, accept: str, access: Access) -> dict[str, str]:
+        found = {**headers, "Accept": accept}
         if user_agent:
             found["User-Agent"] = user_agent
         if access.authorization:
