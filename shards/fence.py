@@ -15,13 +15,13 @@ from shards.errors import ApiError, ConfigError
 from shards.keyrange import WHOLE
 from shards.live import LiveReader
 from shards.metrics import ShardMetrics
-from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, newest
+from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of, newest
 from shards.own_writes import OwnWrites
 from shards.request_limiter import RequestLimiter
 from shards.source import FilterMode, Source
 from shards.tenure import Tenure
 from shards.useragent import UserAgent, words
-from shards.view import Place, View, Views, meta_of
+from shards.view import Place, View, Views
 
 LATELY_SECONDS = 60.0
 CREATED_LIMIT = 4096
@@ -80,12 +80,11 @@ class Fence:
             count = self._counts[reason, result] = self.metrics.writes.labels(self.controller, reason, result).inc
         count()
 
-    def reached(self, resource: Resource, body: Object) -> bool:
+    def reached(self, resource: Resource, meta: Meta) -> bool:
         """Notes the version of an object that came in an answer. Whether this shard's informers deliver it."""
         source = self.sources.get(resource)
         if source is None:
             return False
-        meta = meta_of(body)
         # A Scale carries its parent's identity but not its labels or owners, hence the second question.
         if not _delivers(source, meta) and self.stores[resource].name_of(meta.uid) is None:
             return False
@@ -112,7 +111,7 @@ class Fence:
             view.read(resource, name, body)
             return
         meta = meta_of(body)
-        delivered = self.reached(resource, body)
+        delivered = self.reached(resource, meta)
         if delivered and not self.stores[resource].shows(name, meta.uid, meta.resource_version):
             self.writes.read(view.key, resource, name, meta.uid, meta.resource_version)
         view.remember(resource, name, body, hidden=not delivered)

@@ -9,7 +9,7 @@ import msgspec
 from shards.client import JSON, MERGE_PATCH
 from shards.errors import ApiError, Conflict, NotFound, NotOwner, TerminalError, Unreachable
 from shards.fence import Fence
-from shards.objects import Object, ObjectName, Resource
+from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.own_writes import Barrier, OwnWrites
 from shards.view import Snapshot, View
 
@@ -127,7 +127,7 @@ class FencedRequests:
         uid, version = metadata["uid"], metadata["resourceVersion"]
         barrier.name = name = ObjectName(metadata.get("namespace", ""), metadata["name"])
         # The answer to a subresource may lack what the filter looks at, of an object that the view has yet to show.
-        delivered = fence.reached(resource, body) or fence.writes.expects(view.key, resource, uid)
+        delivered = fence.reached(resource, meta_in(answer)) or fence.writes.expects(view.key, resource, uid)
         if delivered:
             fence.writes.landed(barrier, uid, version)
         else:

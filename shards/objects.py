@@ -107,6 +107,23 @@ class Resource(msgspec.Struct, frozen=True, order=True):
         return f"{root}{middle}/{self.plural}{tail}"
 
 
+class _Identified(msgspec.Struct):
+    metadata: Meta = Meta()
+
+
+_decode_identified = msgspec.json.Decoder(_Identified).decode
+
+
+def meta_in(raw: bytes) -> Meta:
+    """Metadata of an object's JSON. Raises msgspec.ValidationError for what is no object."""
+    return _decode_identified(raw).metadata
+
+
+def meta_of(body: Object) -> Meta:
+    """Metadata of a decoded object. Raises msgspec.ValidationError for what is no object."""
+    return msgspec.convert(body.get("metadata", {}), Meta)
+
+
 def _comparable(version: str) -> bool:
     return version.isascii() and version.isdigit() and version[0] != "0"
 
@@ -133,4 +150,11 @@ def at_least(have: str, want: str) -> bool:
 
 def newest(*versions: str) -> str:
     """The highest of the versions that are not empty; "" if there is none."""
-    return max((v for v in versions if v), key=version_key, default="")
+    found = ""
+    for each in filter(None, versions):
+        if not found:
+            version_key(each)  # also of one alone
+            found = each
+        elif not at_least(found, each):
+            found = each
+    return found

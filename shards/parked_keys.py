@@ -10,11 +10,11 @@ from shards.errors import ShardError, asked_seconds
 from shards.fence import Fence
 from shards.journal import Note
 from shards.namespaced_store import NamespacedReader
-from shards.objects import Key, Object, ObjectName, Resource
+from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.own_writes import Barrier, Blocked
 from shards.parking import Parked, Parking
 from shards.runtime import WorkerRuntime
-from shards.view import Live, Place, View, Views, meta_of
+from shards.view import Live, Place, View, Views
 from shards.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -203,7 +203,7 @@ class ParkedKeys:
     def _seen_live(self, fence: Fence, resource: Resource, found: Object | None, last_version: str) -> Live:
         if found is None:
             return Live(None, last_version)
-        delivered = fence.reached(resource, found)
+        delivered = fence.reached(resource, meta_of(found))
         return Live(found, found["metadata"]["resourceVersion"], hidden=not delivered)
 
     def _settle_with(self, fence: Fence, barrier: Barrier, live: Live) -> None:

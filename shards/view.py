@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from shards.errors import ConfigError
-from shards.objects import Key, Meta, Object, ObjectName, Resource, at_least, newest
+from shards.objects import Key, Object, ObjectName, Resource, at_least, meta_of, newest
 from shards.store import StoreReader
 from shards.store_reader import decoder_of
 
@@ -79,11 +79,6 @@ class Listing:
     def part(self, begin: int, end: int) -> Iterator[Object]:
         """Those of `names[begin:end]`."""
         return (found for name in self.names[begin:end] if (found := self._get(name)) is not None)
-
-
-def meta_of(body: Object) -> Meta:
-    """Metadata of a decoded object. Raises msgspec.ValidationError for what is no object."""
-    return msgspec.convert(body.get("metadata", {}), Meta)
 
 
 class View:
