@@ -243,7 +243,7 @@ class TestStreams:
         async def script() -> None:
             await rig.until(lambda: rig.server.kinds().count("list") == 3)
             assert (rig.held(), rig.informer.synced.is_set()) == ({"a": "90"}, False)
-            assert "could not find" in rig.informer.trouble
+            assert "does not serve v1/configmaps" in rig.informer.trouble
             await rig.informer.synced.wait()
             assert (rig.held(), rig.told()[-1]) == ({}, ("deleted", "90"))
 
