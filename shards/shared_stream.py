@@ -197,7 +197,8 @@ class SharedStream:
         if self._writer.reached:
             for cache in self.caches:
                 cache.reached(self._writer.reached, self.informer.current_at)
-        self.wake()
+        if any(cache.needs_list for cache in self.caches):
+            self.wake()
 
     def _refresh(self) -> None:
         for cache in self.caches:
