@@ -256,7 +256,24 @@ def work(name, spec, args):
         watch.wait()
 
 
+def takeover(name, spec, args):
+    """Of a peer without a leader, which kills parts of itself and tells how long their keys were nobody's."""
+    peer = Peer(name, spec, "failover", REPEATS=args.repeats, N=0)
+    rows = []
+    try:
+        while True:
+            event = peer.wait("takeover", 180)
+            before = sum(row["how"] == event["how"] for row in rows)
+            rows.append({"round": before} | {k: event[k] for k in ("how", "seconds", "all_s", "keys")})
+    except (RuntimeError, TimeoutError):
+        return rows or [{"error": "no takeover was told"}]
+    finally:
+        peer.end()
+
+
 def failover(name, spec, args):
+    if spec.get("leaderless"):
+        return takeover(name, spec, args)
     rows = []
     number = iter(range(1000))
 
@@ -276,6 +293,7 @@ def failover(name, spec, args):
             first = standby.wait("first_reconcile", 180)
             rows.append(
                 {
+                    "round": sum(row["how"] == how.name for row in rows),
                     "how": how.name,
                     "seconds": (first["t"] - at) / 1e9,
                     "leading_s": (standby.events.get("leading", first)["t"] - at) / 1e9,
