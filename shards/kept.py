@@ -7,6 +7,7 @@ body. Names are the store's keys, as one string each: a tuple of two costs anoth
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import intern
 from itertools import chain
 
 import msgspec
@@ -127,7 +128,7 @@ def key_of(namespace: str, name: str) -> str:
 
 def name_in(key: str) -> ObjectName:
     namespace, _, name = key.partition("/")
-    return ObjectName(namespace, name)
+    return ObjectName(intern(namespace), name)
 
 
 def primary_in(key: str, uid: str) -> Key:
