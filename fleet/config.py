@@ -179,8 +179,8 @@ class ClientConfig(_Section, frozen=True):
     """Requests that a worker may send at once after a quiet time, at least 1. Default requestsPerSecond x 2. Only
     together with requestsPerSecond."""
     fleet_requests_per_second: float | None = None
-    """Requests of the whole fleet per second, above 0, shared in equal parts by the workers that own shards or are to
-    get some; a part allows one second's worth at once. Default: no limit. With requestsPerSecond, both hold."""
+    """Requests of the whole fleet per second, above 0, shared by its workers as each of them needs; a share allows one
+    second's worth at once. Default: no limit. With requestsPerSecond, both hold."""
 
 
 class AgentConfig(_Section, frozen=True):

@@ -173,7 +173,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         make_shard,
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
-        share=runtime.limiter.share if config.client.fleet_requests_per_second is not None else None,
+        budget=runtime.limiter,
     )
     return worker
 
