@@ -41,21 +41,25 @@ class RequestLimiter:
         self._meters = meters
         self._own: TokenBucket | None = None
         self._part: TokenBucket | None = None
-        self._fleet_rate = settings.fleet_requests_per_second
-        self._own_rate = settings.requests_per_second
+        self._fleet_rate: float | None = None
+        self._own_rate: float | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        now = clock()
-        if self._own_rate is not None:
-            self._own = TokenBucket(self._own_rate, settings.burst_requests, now)
-        if self._fleet_rate is not None:
-            self._part = TokenBucket(self._fleet_rate, _part_burst(self._fleet_rate), now)
-        self._buckets = [bucket for bucket in (self._own, self._part) if bucket is not None]
         self.part = 1.0
         """What this worker may use of the fleet's budget."""
         self._sent = 0
         self._held_back = False
-        self._demand, self._demand_at = 0.0, now
+        self._demand, self._demand_at = 0.0, clock()
+        self.change(settings)
+
+    def change(self, settings: ClientSettings) -> None:
+        """Other limits from now on, or none. What waits already is let through as they say."""
+        now, part = self._clock(), self.part
+        self._own_rate, self._fleet_rate = settings.requests_per_second, settings.fleet_requests_per_second
+        self._own = _changed(self._own, self._own_rate, settings.burst_requests, 1.0, now)
+        self._part = _changed(self._part, self._fleet_rate, _part_burst((self._fleet_rate or 0.0) * part), part, now)
+        self._buckets = [bucket for bucket in (self._own, self._part) if bucket is not None]
+        self._let_through()
 
     @property
     def waiting(self) -> int:
@@ -140,6 +144,18 @@ class RequestLimiter:
                 wait = max(bucket.wait(now) for bucket in self._buckets)
                 self._timer = asyncio.get_running_loop().call_later(wait, self._let_through)
                 return
+
+
+def _changed(
+    bucket: TokenBucket | None, rate: float | None, burst: float, part: float, now: float
+) -> TokenBucket | None:
+    """The bucket for a part of that rate, with what is in it; a new one is full."""
+    if rate is None:
+        return None
+    if bucket is None:
+        bucket = TokenBucket(rate, burst, now)
+    bucket.change(rate * part, burst, now)
+    return bucket
 
 
 def _part_burst(rate: float) -> float:

@@ -128,6 +128,38 @@ async def test_without_a_budget_nothing_of_it_is_needed() -> None:
     assert limiter(requests_per_second=5.0).demand() is None
 
 
+async def test_limits_change_while_requests_wait() -> None:
+    limit = limiter(requests_per_second=1.0, burst=1)
+    waiting = asyncio.create_task(times(limit, 8))
+    await asyncio.sleep(1.55)
+    limit.change(ClientSettings(requests_per_second=10.0, burst=1))
+    assert limit.rate == 10.0
+    await asyncio.sleep(0.25)
+    limit.change(ClientSettings())
+    assert limit.rate == 0.0
+    assert await waiting == [0.0, 1.0, 1.6, 1.7, 1.8, 1.8, 1.8, 1.8]
+
+
+async def test_a_limit_that_comes_later_holds_from_then_on_for_the_part_that_the_worker_has() -> None:
+    limit = limiter()
+    limit.share(0.5)
+    assert await times(limit, 100) == [0.0] * 100
+    limit.change(ClientSettings(fleet_requests_per_second=4.0))
+    assert limit.rate == 2.0
+    assert await times(limit, 4) == [0.0, 0.0, 0.5, 1.0]
+    limit.share(0.0)
+    limit.change(ClientSettings(fleet_requests_per_second=8.0))
+    assert limit.rate == 0.0
+
+
+async def test_a_change_to_the_same_limits_gives_nothing_away() -> None:
+    limit = limiter(requests_per_second=1.0, burst=3)
+    await times(limit, 3)
+    for _ in range(5):
+        limit.change(ClientSettings(requests_per_second=1.0, burst=3))
+    assert await times(limit, 2) == [1.0, 2.0]
+
+
 async def test_both_limits_hold() -> None:
     limit = limiter(requests_per_second=2.0, burst=1, fleet_requests_per_second=100.0)
     assert await times(limit, 3) == [0.0, 0.5, 1.0]
