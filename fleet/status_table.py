@@ -154,7 +154,7 @@ def stuck_keys(status: FleetStatus) -> list[RenderableType]:
     if status.failing_keys:
         tables.append(_failing_keys(status))
     if status.waiting_keys:
-        tables.append(_waiting_keys(status))
+        tables += [Text(""), _waiting_keys(status)] if tables else [_waiting_keys(status)]
     return tables or [Text(f"no key of {status.fleet} keeps failing, and none waits for long")]
 
 

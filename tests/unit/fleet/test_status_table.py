@@ -175,8 +175,10 @@ def test_failing_and_waiting_keys_are_two_tables() -> None:
         failing=(FAILS,),
         waiting=(WAITS,),
     )
-    heads = [line.split()[-2:] for line in stuck(both) if line.startswith("controller")]
+    lines = stuck(both)
+    heads = [line.split()[-2:] for line in lines if line.startswith("controller")]
     assert heads == [["last", "error"], ["for", "because"]]
+    assert lines[2] == ""
 
 
 @pytest.mark.parametrize(
