@@ -99,7 +99,7 @@ class Reconciler:
         """Calls the author's function. Returns how it ended, for the metrics; the key is queued again where needed."""
         view = View(self._controller.primary, key, self._stores, overlay)
         memory = self._memories.get(key, {})
-        context = Context(Request(*key), fence, view, self._shard_name, memory)
+        context = Context(Request(key.namespace, key.name, key.uid), fence, view, self._shard_name, memory)
         try:
             return await self._ran(fence, key, context)
         finally:

@@ -154,16 +154,17 @@ def sync(name, spec, args):
         done = peer.wait("all_reconciled", args.limit)
         time.sleep(5)
         steady, peak = memory(peer.pid), memory(peer.pid, "VmHWM")
+        # A fleet names its workers: what supervisor and agent cost is not theirs. They collect nothing for a harness.
+        workers = done.get("workers") or list(family(peer.pid))
+        shared = sum(map(shared_memory, workers))
         peer.ask(signal.SIGUSR1, "gc")
         time.sleep(0.5)
         synced, first = peer.events["synced"], peer.events["first_reconcile"]
-        # A fleet names its workers: what supervisor and agent cost is not theirs.
-        workers = done.get("workers") or list(family(peer.pid))
         return [
             {
                 "workers": len(workers),
                 "workers_cpu_s": done.get("workers_cpu_s", done["cpu"]),
-                "workers_pss_mib": sum(map(shared_memory, workers)) / MIB,
+                "workers_pss_mib": shared / MIB,
                 "sync_s": synced["after"],
                 "sync_cpu_s": synced["cpu"],
                 "first_s": first["after"],
@@ -255,7 +256,24 @@ def work(name, spec, args):
         watch.wait()
 
 
+def takeover(name, spec, args):
+    """Of a peer without a leader, which kills parts of itself and tells how long their keys were nobody's."""
+    peer = Peer(name, spec, "failover", REPEATS=args.repeats, N=0)
+    rows = []
+    try:
+        while True:
+            event = peer.wait("takeover", 180)
+            before = sum(row["how"] == event["how"] for row in rows)
+            rows.append({"round": before} | {k: event[k] for k in ("how", "seconds", "all_s", "keys")})
+    except (RuntimeError, TimeoutError):
+        return rows or [{"error": "no takeover was told"}]
+    finally:
+        peer.end()
+
+
 def failover(name, spec, args):
+    if spec.get("leaderless"):
+        return takeover(name, spec, args)
     rows = []
     number = iter(range(1000))
 
@@ -275,6 +293,7 @@ def failover(name, spec, args):
             first = standby.wait("first_reconcile", 180)
             rows.append(
                 {
+                    "round": sum(row["how"] == how.name for row in rows),
                     "how": how.name,
                     "seconds": (first["t"] - at) / 1e9,
                     "leading_s": (standby.events.get("leading", first)["t"] - at) / 1e9,

@@ -121,17 +121,25 @@ def main():
         ["all ready s", "CPU s"],
     )
     print("\n**failover** seconds until the other replica's first reconcile\n")
-    print("| peer | how | repeats | min | median | max | median until leading |\n|---|---|---|---|---|---|---|")
+    print(
+        "| peer | how | repeats | min | median | max | median until leading | median until all keys |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
     for name, how in dict.fromkeys((r["peer"], r.get("how")) for r in by["failover"]):
         own = [r for r in by["failover"] if (r["peer"], r.get("how")) == (name, how)]
         s = [r["seconds"] for r in own if "seconds" in r]
         if s:
-            lead = statistics.median(r["leading_s"] for r in own)
+            middle = [
+                f"{statistics.median(found):.2f}" if (found := [r[field] for r in own if field in r]) else ""
+                for field in ("leading_s", "all_s")
+            ]
             print(
-                f"| {name} | {how} | {len(s)} | {min(s):.2f} | {statistics.median(s):.2f} | {max(s):.2f} | {lead:.2f} |"
+                f"| {name} | {how} | {len(s)} | {min(s):.2f} | {statistics.median(s):.2f} | {max(s):.2f} | "
+                + " | ".join(middle)
+                + " |"
             )
         else:
-            print(f"| {name} | failed | {own[0].get('error')} | | | | |")
+            print(f"| {name} | failed | {own[0].get('error')} | | | | | |")
     print(
         "\n**queue** medians\n\n| peer | what | rounds | drain keys/s "
         "| keys/s per core (drain) | keys/s per core (enqueue and drain) |"

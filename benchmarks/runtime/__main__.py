@@ -3,8 +3,9 @@
     N=20000 ROUNDS=3 make bench-runtime          a quarter of an hour; the targets of a cold sync are not judged
     N=100000 ROUNDS=2 make bench-runtime         all of it, as the targets mean it
 
-PHASES: those of queue, work, sync, latency that are wanted, by default all. SPAN: seconds of writes at each rate.
-WIDGETS: of the phase work. DOCS=1 writes docs/benchmarks.md. Where: `$XDG_CACHE_HOME/shardfleet/bench-runtime`.
+PHASES: those of queue, work, failover, sync, latency that are wanted, by default all. WIDGETS: of the phase work.
+SPAN: seconds of writes at each rate. DOCS=1 writes docs/benchmarks.md. Where:
+`$XDG_CACHE_HOME/shardfleet/bench-runtime`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from benchmarks.runtime.versions import versions
 from tests.cluster.gobuild import BuildFailed, cache_root
 from tests.cluster.server import StartFailed
 
-PHASES = ("queue", "work", "sync", "latency")
+PHASES = ("queue", "work", "failover", "sync", "latency")
 STEADY = 20_000
 """Objects while writes are measured, at most: an event costs the same in a larger cluster."""
 KEYS = 200_000
@@ -35,6 +36,8 @@ COLD = (wanted.OURS, wanted.U, wanted.T, wanted.R)
 FLEETS = (wanted.FOUR, wanted.FOUR_LOCAL)
 WRITTEN = (wanted.FLOOR, wanted.OURS, wanted.U, wanted.R)
 WORKING = (wanted.OURS, wanted.U, wanted.R)
+LEADERS = (wanted.PODS, wanted.CLIENT_GO, wanted.U)
+FAILOVER_WIDGETS = 200
 QUEUES = (wanted.OURS, wanted.U, wanted.CLIENT_GO, wanted.R)
 
 
@@ -67,6 +70,10 @@ def measure(lab: Lab, plan: Plan, phases: list[str], rounds: int, span: int) -> 
     if "work" in phases:
         run("work", WORKING, "--n", str(plan.widgets))
         profile("work", "--n", str(plan.widgets))
+        lab.clear()
+    if "failover" in phases:
+        lab.populate(FAILOVER_WIDGETS)
+        run("failover", LEADERS, "--repeats", str(rounds))
         lab.clear()
     if "sync" in phases:
         lab.populate(plan.small)

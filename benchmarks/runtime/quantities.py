@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.runtime.comparison import Comparison
 from benchmarks.runtime.results import Pick, Result, Results, field
 
-OURS, FOUR, FOUR_LOCAL = "shardfleet", "shardfleet-4", "shardfleet-4-local"
+OURS, FOUR, FOUR_LOCAL, PODS = "shardfleet", "shardfleet-4", "shardfleet-4-local", "shardfleet-pods"
 U, T, R = "cr-unstructured", "cr-typed", "kube-rs-dynamic"
 """controller-runtime with unstructured objects, the same with typed ones (the best peer in memory), and kube-rs with
 dynamic ones (the best in CPU)."""
@@ -39,6 +39,7 @@ def quantities(results: Results, plan: Plan) -> list[Comparison]:
         *_work(results, plan),
         *_queue(results),
         *_workers(results, plan),
+        *_takeover(results),
     ]
 
 
@@ -223,4 +224,22 @@ def _workers(results: Results, plan: Plan) -> list[Comparison]:
                     judged=judged,
                 )
             )
+    return rows
+
+
+def _takeover(results: Results) -> list[Comparison]:
+    """From the signal to the first reconcile elsewhere; of a fleet, of one of the dead one's keys."""
+    rows = []
+    for ours, theirs in (
+        ("SIGKILL of a worker", "SIGKILL"),
+        ("SIGKILL of a pod", "SIGKILL"),
+        ("SIGTERM of a pod", "SIGTERM"),
+    ):
+        found = {field_: results.middle(PODS, field(field_), how=ours) for field_ in ("seconds", "all_s")}
+        quantity = f"takeover after {ours}"
+        rows += [
+            Comparison(quantity, found["seconds"], "s", peer, results.middle(peer, field("seconds"), how=theirs))
+            for peer in (CLIENT_GO, U)
+        ]
+        rows.append(Comparison(f"{quantity}: of all its keys", found["all_s"], "s"))
     return rows

@@ -21,6 +21,8 @@ from tests.clients.peers import SOURCE
 from tests.integration.waiting import wait_for
 
 WIDGETS = 60
+LEASE_SECONDS = 8.0
+"""By default; a worker is fenced after so long."""
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -143,3 +145,17 @@ def test_a_fleet_names_its_workers_and_what_they_cost(server: EmbeddedServer) ->
 def test_the_queue_is_measured_without_a_server() -> None:
     with Peer("peer_shards.py", "queue", KEYS="1000") as peer:
         assert peer.until("queue")["keys"] == 1000
+
+
+@pytest.mark.timeout(120)
+def test_a_fleet_tells_how_long_a_killed_workers_keys_were_nobodys(server: EmbeddedServer) -> None:
+    """A worker starts again at once; the pod's keys are taken over when its lease is over."""
+    how = "SIGKILL of a worker,SIGKILL of a pod,SIGTERM of a pod"
+    with Peer("peer_takeover.py", "failover", server.kubeconfig, REPEATS="1", HOW=how) as peer:
+        peer.until("stopped")
+
+    told = {each["how"]: each for each in peer.events if each["event"] == "takeover"}
+    assert list(told) == how.split(",")
+    assert all(0 < each["seconds"] <= each["all_s"] for each in told.values())
+    assert sum(each["keys"] for each in told.values()) >= WIDGETS
+    assert told["SIGKILL of a worker"]["all_s"] < LEASE_SECONDS < told["SIGKILL of a pod"]["all_s"]

@@ -166,3 +166,43 @@ def test_the_tests_that_documents_name_exist() -> None:
     named = {name for document in DOCUMENTS for name in re.findall(r"`(test_\w+)`", prose_of(document))}
     assert "test_success_resets_it" in named
     assert named - defined - {path.stem for path in tests} == set()
+
+
+_CASE_ROW = re.compile(r"^\| (B\d+(?:, B\d+)*) \|.*\| ([^|]*) \|$", re.MULTILINE)
+_CASE_TEST = re.compile(r"([\w/]+): `(test_\w+)`")
+UNTOLD = {"B24", "B39", "B51", "B54"}
+"""Cases that no report of ours tells of."""
+
+
+def cases() -> dict[str, set[tuple[str, str]]]:
+    """File and name of the tests of each case, as the page has them."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for ids, tests in _CASE_ROW.findall((ROOT / "docs/cases.md").read_text()):
+        found |= {case: set(_CASE_TEST.findall(tests)) for case in ids.split(", ")}
+    return found
+
+
+def test_every_case_has_a_test_where_the_page_says() -> None:
+    found = cases()
+    wanted = {f"B{number}" for number in (*range(19, 66), *range(97, 101))} - UNTOLD
+
+    assert found.keys() == wanted
+    assert {case for case, tests in found.items() if not tests} == set()
+    named = set().union(*found.values())
+    missing = {
+        (file, name)
+        for file, name in named
+        if f"def {name}(" not in (ROOT / "tests" / f"{file}.py").read_text(encoding="utf-8")
+    }
+    assert missing == set()
+
+
+def test_every_test_that_is_named_after_a_case_is_on_its_page() -> None:
+    found = cases()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        file = str(path.relative_to(ROOT / "tests").with_suffix(""))
+        for name in re.findall(r"def (test_b\d+_\w+)\(", path.read_text()):
+            if name.endswith("_oracle_fires"):
+                continue
+            for number in re.findall(r"(?<=_b)(\d+)(?=_)", name):
+                assert (file, name) in found[f"B{number}"]

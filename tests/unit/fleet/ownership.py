@@ -21,7 +21,8 @@ from fleet.object_names import Kind
 from fleet.planner import PlanSettings
 from fleet.record import Incarnation, MemberRecord, ShardMap, ShardRecord
 from fleet.record_cache import Record
-from fleet.worker import Worker, WorkerSettings
+from fleet.worker import Worker
+from fleet.worker_settings import WorkerSettings
 from shards.errors import Undrained
 from shards.failing_keys import FailingKey
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from

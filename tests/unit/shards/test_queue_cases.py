@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import sys
 from collections import Counter
 from itertools import pairwise
 
@@ -12,13 +14,46 @@ from shards.context import Context, Request
 from shards.controller import Result
 from shards.errors import TerminalError
 from shards.keyrange import equal_boundaries, ranges_from
+from shards.listener import STATES
+from shards.objects import Meta
+from shards.settings import QueueSettings
+from shards.workqueue import WorkQueue
 from tests.unit.shards.test_engine import change
+from tests.unit.shards.test_listener import Ear, meta, turns
 from tests.unit.shards.test_reconcile import controller
 from tests.unit.shards.world import WEBSITES, World
 
 pytestmark = pytest.mark.looptime
 
 RANGES = ranges_from(equal_boundaries(32))
+
+
+OBJECTS, EVENTS = 100, 60_000
+
+
+@pytest.mark.parametrize("labels", [1, 1000], ids=["states that are alike", "states that differ"])
+async def test_b50_what_waits_for_a_handler_that_blocks_is_bounded_by_the_objects(labels: int) -> None:
+    """A thousand events a second, and nobody takes them: what client-go buffers until the process is killed."""
+    ear = Ear()
+    queue = WorkQueue[str](QueueSettings(), random.Random(1))
+    for number in range(OBJECTS):
+        queue.add(f"o{number}", 0)
+        queue.get(0)  # its reconcile hangs
+    known: list[Meta] = [meta(f"o{number}") for number in range(OBJECTS)]
+    blocks = 0
+    for step in range(EVENTS):
+        number = step % OBJECTS
+        new = meta(f"o{number}", step + 2, a=str(step % labels))
+        ear.change(known[number], new)
+        queue.add(f"o{number}", step / 1000)
+        known[number] = new
+        if step == EVENTS // 10:
+            blocks = sys.getallocatedblocks()
+    assert sys.getallocatedblocks() - blocks < 20 * OBJECTS
+    assert queue.depth(EVENTS) == 0
+    await turns(5000)
+    assert ear.mapped <= 2 * OBJECTS * STATES
+    assert ear.names
 
 
 async def test_b55_b56_gaps_of_a_key_that_keeps_failing_double_up_to_the_limit_and_begin_again_after_a_success(

@@ -8,7 +8,20 @@ from typing import Any
 import pytest
 
 from benchmarks.runtime.comparison import Comparison
-from benchmarks.runtime.quantities import FLOOR, FOUR, FOUR_LOCAL, JUDGED_AT, OURS, Plan, R, T, U, quantities
+from benchmarks.runtime.quantities import (
+    CLIENT_GO,
+    FLOOR,
+    FOUR,
+    FOUR_LOCAL,
+    JUDGED_AT,
+    OURS,
+    PODS,
+    Plan,
+    R,
+    T,
+    U,
+    quantities,
+)
 from benchmarks.runtime.results import Result, Results
 
 PLAN = Plan(large=100_000, small=20_000, steady=20_000, widgets=2_000)
@@ -97,3 +110,19 @@ def test_where_nothing_was_measured_everything_is_missed() -> None:
     rows = quantities(Results([]), PLAN)
 
     assert [row.quantity for row in rows if row.target is not None and row.ok] == []
+
+
+def test_who_died_is_compared_with_a_leader_that_died_in_the_same_way() -> None:
+    lines = [
+        line("failover", PODS, how="SIGKILL of a worker", seconds=0.5, all_s=0.9),
+        line("failover", PODS, how="SIGKILL of a pod", seconds=8.0, all_s=9.0),
+        line("failover", CLIENT_GO, how="SIGKILL", seconds=16.0, leading_s=15.0),
+        line("failover", CLIENT_GO, how="SIGTERM", seconds=2.0, leading_s=1.0),
+    ]
+    rows = quantities(Results(lines), PLAN)
+
+    worker, pod = (found(rows, f"after SIGKILL of a {what}", CLIENT_GO) for what in ("worker", "pod"))
+    assert (worker.ours, worker.theirs, worker.target) == (0.5, 16.0, None)
+    assert (pod.ours, pod.theirs) == (8.0, 16.0)
+    assert found(rows, "after SIGKILL of a pod: of all its keys", "").ours == 9.0
+    assert found(rows, "after SIGTERM of a pod", CLIENT_GO).theirs == 2.0
