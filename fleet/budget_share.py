@@ -63,7 +63,7 @@ def part_of(shard_map: ShardMap, records: Iterable[ShardRecord], me: Holder, las
     """
     if shard_map.shares:
         share = shard_map.shares.get(me.member)
-        return share.parts / PARTS if share is not None and share.epoch == me.epoch else 0.0
+        return min(1.0, share.parts / PARTS) if share is not None and share.epoch == me.epoch else 0.0
     return min(last, 1.0 / working_members(shard_map, records, me.member))
 
 
