@@ -26,7 +26,7 @@ from shards.kube import KubeTransport, connect
 
 ROUNDS = 25
 REQUESTS = 400
-RATIO_TARGET = 1.35
+RATIO_TARGET = 0.85
 
 PATH = "/api/v1/namespaces/default/configmaps/small"
 PATCH = b'{"metadata":{"uid":"1","resourceVersion":"12345"},"data":{"a":"%s"}}' % (b"y" * 120)

@@ -115,11 +115,13 @@ def run(
 @click.option("--fleet", "fleet_name", default="", help="Its name. Default: the only one in the namespace.")
 @click.option("-n", "--namespace", default="", help="Where its Leases are. Default: the kubeconfig's.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--failing", is_flag=True, help="Show the keys that keep failing instead, since when, and why.")
+@click.option(
+    "--failing", is_flag=True, help="Show instead the keys that keep failing or wait for long, since when, and why."
+)
 def status(
     kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str, failing: bool
 ) -> None:
-    """Show members, shards, owners, epochs, unowned ranges, queue depths and keys that keep failing.
+    """Show members, shards, owners, epochs, unowned ranges, queue depths and keys that fail or wait.
 
     Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
     """
@@ -141,7 +143,9 @@ def status(
     if output == "json":
         import msgspec
 
-        shown = {"failingKeys": found.failing_keys, "failing": found.failing} if failing else found
+        shown = msgspec.to_builtins(found)
+        if failing:
+            shown = {name: shown[name] for name in ("failingKeys", "failing", "waitingKeys", "waiting")}
         click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
     else:
         from fleet.status_table import write

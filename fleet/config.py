@@ -80,6 +80,11 @@ class CoordinationConfig(_Section, frozen=True):
         """How long a worker may act after the send time of its last acknowledged renewal."""
         return self.lease_seconds * ACTING_SHARE
 
+    @property
+    def request_seconds(self) -> float:
+        """Timeout of a request for a record: two of them fit between a renewal and its deadline."""
+        return min(5.0, self.lease_seconds * 0.35)
+
 
 class RebalanceConfig(_Section, frozen=True):
     """`rebalance`: how eagerly shards are moved."""

@@ -8,6 +8,8 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +25,7 @@ from fleet.record import (
     ShardLoad,
     ShardRecord,
     StoredMap,
+    WaitingRecord,
     natural,
 )
 from fleet.shard_lease import shard_record
@@ -44,6 +47,8 @@ __all__ = [
     "micro_time",
     "shard_record_from_lease",
 ]
+
+R = TypeVar("R", FailingRecord, WaitingRecord)
 
 UNREADABLE_MEMBER_LEASE_SECONDS = 3600.0
 """Taken for a member's lease when its Lease does not say: a fence must not be early."""
@@ -103,7 +108,8 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         scope=lease.note("scope"),
         renewals=natural(lease.note("renewals")) or 0,
         loads=_loads(lease.note("loads")),
-        failing=_failing(lease.note("failing")),
+        failing=_each(lease.note("failing"), FailingRecord),
+        waiting=_each(lease.note("waiting"), WaitingRecord),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -119,8 +125,9 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "seen-map": str(record.seen_map),
         "scope": record.scope,
         "renewals": str(record.renewals),
-        "loads": msgspec.json.encode(record.loads).decode() if record.loads else "",
+        "loads": _loads_text(record.loads),
         "failing": msgspec.json.encode(record.failing).decode() if record.failing else "",
+        "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(
@@ -152,9 +159,18 @@ def _loads(text: str) -> Mapping[str, ShardLoad]:
         return {}
 
 
-def _failing(text: str) -> tuple[FailingRecord, ...]:
+def _loads_text(loads: Mapping[str, ShardLoad]) -> str:
+    """Without what is zero: a member may hold thousands of shards, most of them idle, and a Lease has its limit."""
+    if not loads:
+        return ""
+    telling = {each: {name: value for name, value in asdict(load).items() if value} for each, load in loads.items()}
+    return msgspec.json.encode(telling).decode()
+
+
+def _each(text: str, kind: type[R]) -> tuple[R, ...]:
+    """Those that were written down; none where somebody edited them."""
     try:
-        return msgspec.json.decode(text, type=tuple[FailingRecord, ...]) if text else ()
+        return msgspec.json.decode(text, type=tuple[kind, ...]) if text else ()  # type: ignore[valid-type]
     except (msgspec.MsgspecError, RecursionError):
         return ()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
-from fleet.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad
+from fleet.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad, WaitingRecord
 from fleet.telemetry import Telemetry
 from shards.clock import Clock
 
@@ -31,6 +31,7 @@ class Report:
     leaving: bool = False
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
     failing: tuple[FailingRecord, ...] = ()
+    waiting: tuple[WaitingRecord, ...] = ()
 
 
 class Member:
@@ -178,6 +179,7 @@ class Member:
             leaving=report.leaving,
             loads=report.loads,
             failing=report.failing,
+            waiting=report.waiting,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

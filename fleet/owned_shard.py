@@ -7,6 +7,7 @@ from typing import Protocol
 from fleet.record import ShardLoad
 from shards.failing_keys import FailingKey
 from shards.tenure import Tenure
+from shards.waiting_keys import WaitingKey
 from shards.watermark import Watermark
 
 
@@ -15,6 +16,9 @@ class OwnedShard(Protocol):
 
     @property
     def open(self) -> bool: ...
+
+    @property
+    def closed(self) -> str: ...
 
     @property
     def view_age(self) -> float: ...
@@ -31,6 +35,8 @@ class OwnedShard(Protocol):
 
     def failing(self, most: int) -> list[FailingKey]: ...
 
+    def waiting(self, most: int) -> list[WaitingKey]: ...
+
     def measure(self) -> None: ...
 
     def pulse(self) -> dict[str, float]: ...
@@ -44,6 +50,8 @@ def shard_load(shard: OwnedShard) -> ShardLoad:
         queue_depth=int(load["queue_depth"]),
         parked=int(load["parked"]),
         failing=int(load["failing"]),
+        waiting=int(load["waiting"]),
         reconciles_per_second=round(load["reconciles_per_second"], 3),
         reconcile_seconds_per_second=round(load["reconcile_seconds_per_second"], 3),
+        closed=shard.closed,
     )

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fleet import __version__
+
 if TYPE_CHECKING:
     from fleet.config import FleetConfig
     from shards.controller import Controller
+
+PRODUCT = f"fleet/{__version__}"
+"""Begins the User-Agent of every request."""
 
 
 @dataclass(frozen=True, slots=True)

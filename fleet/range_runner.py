@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fleet.coordination import CasConflict, Coordination, CoordinationUnavailable
+from fleet.coordination import CasConflict, CoordinationUnavailable
 from fleet.exitcodes import EX_DEADLINE
 from fleet.handover import Action, LocalShard, Phase, Seen, claimed, decide, released
 from fleet.owned_shard import OwnedShard, shard_load
 from fleet.record import Holder, ShardLoad, ShardRecord, Standby
-from fleet.telemetry import Telemetry
-from shards.clock import Clock
+from fleet.runner_context import RunnerContext
 from shards.errors import NotOwner, Undrained
 from shards.failing_keys import FailingKey
 from shards.keyrange import KeyRange
 from shards.tenure import Tenure
+from shards.waiting_keys import WaitingKey
 from shards.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -33,27 +32,6 @@ RETRY_SECONDS = 0.2
 
 REOPEN_SECONDS = 30.0
 """Longest pause before a range that failed to open is opened again, before jitter."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerContext:
-    """What all runners of a worker share.
-
-    deadline: boot-clock reading until which the incarnation of a member epoch may act. drain_seconds: how long running
-    reconciles may go on in a drain before they are cancelled. stop_seconds: how long a stop may take before the process
-    must end (R2). die: ends the process at once. wake: asks the worker to evaluate again.
-    """
-
-    coordination: Coordination
-    make_shard: Callable[[KeyRange], OwnedShard]
-    deadline: Callable[[int], float]
-    drain_seconds: float
-    stop_seconds: float
-    clock: Clock
-    rng: random.Random
-    die: Callable[[int], Any]
-    wake: Callable[[], None]
-    telemetry: Telemetry
 
 
 class RangeRunner:
@@ -102,6 +80,10 @@ class RangeRunner:
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing here; none while the range is not held."""
         return self.shard.failing(most) if self.shard is not None and self.holding else []
+
+    def waiting(self, most: int) -> list[WaitingKey]:
+        """Keys that wait for long here; none while the range is not held."""
+        return self.shard.waiting(most) if self.shard is not None and self.holding else []
 
     # -- deciding ---------------------------------------------------------------------------------------------------
 

@@ -49,8 +49,12 @@ class ShardLoad:
     parked: int = 0
     failing: int = 0
     """Keys that keep failing."""
+    waiting: int = 0
+    """Keys that wait for long."""
     reconciles_per_second: float = 0.0
     reconcile_seconds_per_second: float = 0.0
+    closed: str = ""
+    """Why its reconciles have not begun; "" once they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,22 @@ class FailingRecord:
     count: int
     error: str
     terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRecord:
+    """A key that waits for long, and does not fail; rides likewise. times: how often in a row it was told to wait.
+
+    waits_for: a word of `shards.waiting_keys.WaitsFor`. why: without values of any object.
+    """
+
+    controller: str
+    key: str
+    range: str
+    since: int
+    times: int
+    waits_for: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +130,8 @@ class MemberRecord:
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
     failing: tuple[FailingRecord, ...] = ()
     """Some of the keys that keep failing, the longest first; `loads` says how many there are."""
+    waiting: tuple[WaitingRecord, ...] = ()
+    """The same of keys that wait for long."""
     version: str = ""
     uid: str = ""
 

@@ -89,6 +89,7 @@ def sight_of(names: Names, shard_map: ShardMap | None, leases: Iterable[Object],
         # A timestamp from the future comes from a clock that differs: no ground to call somebody alive.
         silent=frozenset(name for name, age in ages.items() if age is None or not 0 <= age <= leases_seconds[name]),
         renewed_ago={name: age for name, age in ages.items() if age is not None},
+        at=now,
     )
 
 

@@ -55,6 +55,7 @@ class MemberRow(_Row, frozen=True):
     queue_depth: int
     parked: int
     failing: int
+    waiting: int
     reconciles_per_second: float
     revision: str
     pod: str
@@ -77,13 +78,14 @@ class ShardRow(_Row, frozen=True):
     queue_depth: int
     parked: int
     failing: int
+    waiting: int
     reconciles_per_second: float
 
 
 class FailingRow(_Row, frozen=True):
     """A key that keeps failing. shard: its range. since: RFC 3339, by the member's clock. count: failures since.
 
-    terminal: not tried again until the object changes.
+    terminal: not tried again until the object changes. for_seconds: since then by the clock here; null if unreadable.
     """
 
     controller: str
@@ -94,13 +96,31 @@ class FailingRow(_Row, frozen=True):
     count: int
     error: str
     terminal: bool
+    for_seconds: float | None = None
+
+
+class WaitingRow(_Row, frozen=True):
+    """A key that waits for long and does not fail. times: told to wait so often in a row. The rest as for FailingRow.
+
+    waits_for: `reconcile` (it runs), `not ready`, `requeue`, `view`, `breaker` or `server`.
+    """
+
+    controller: str
+    key: str
+    shard: str
+    member: str
+    since: str
+    times: int
+    waits_for: str
+    why: str
+    for_seconds: float | None = None
 
 
 class FleetStatus(_Row, frozen=True):
     """Everything at one moment. unowned: ranges of the layout on which nobody may act.
 
     failing: keys that keep failing, the longest first; `failing_keys` says how many there are, of which members report
-    some each.
+    some each. waiting, waiting_keys: the same of keys that wait for long.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
     of that pod is known.
     """
@@ -117,6 +137,8 @@ class FleetStatus(_Row, frozen=True):
     unowned: tuple[str, ...]
     failing_keys: int = 0
     failing: tuple[FailingRow, ...] = ()
+    waiting_keys: int = 0
+    waiting: tuple[WaitingRow, ...] = ()
 
     @property
     def complete(self) -> bool:

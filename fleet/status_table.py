@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -19,6 +19,9 @@ _MEMBER_STYLES = {
     MemberState.GONE: "dim",
 }
 _NO_WIDTH = 10_000
+_NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
+_NUMERIC |= {"failing", "waiting", "for", "failures", "times"}
+_WRAPPED = ("why", "last error", "because")
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
 
 
@@ -30,14 +33,15 @@ def render(status: FleetStatus, *, longest: int = 0) -> RenderableType:
 def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None:
     """All of it to a stream. Nothing is cut: a terminal that is too narrow wraps the lines, and a file has no width.
 
-    failing: the keys that keep failing instead.
+    failing: the keys that keep failing, or wait for long, instead.
     """
     console = Console(file=stream, highlight=False)
-    content = failing_keys(status) if failing else render(status)
+    content = Group(*stuck_keys(status)) if failing else render(status)
     if console.is_terminal:
         free = console.options.update_width(_NO_WIDTH)
         if failing:
-            least = Measurement.get(console, free, content).minimum  # its last column may be wrapped
+            # Their last columns may be wrapped.
+            least = max(Measurement.get(console, free, each).minimum for each in stuck_keys(status))
         else:
             members = Measurement.get(console, free, _members(status)).maximum
             least = max(members, Measurement.get(console, free, _shards(status, 0)).minimum)  # the same here
@@ -68,9 +72,13 @@ def _headline(status: FleetStatus) -> Text:
         text.append("  no map yet: the coordinator has not planned", "yellow")
     elif unowned:
         text.append(f"  {unowned} unowned", "bold red")
-    if status.failing_keys:
-        keys = "key keeps" if status.failing_keys == 1 else "keys keep"
-        text.append(f"  {status.failing_keys} {keys} failing: --failing", "bold red")
+    failing, waiting = status.failing_keys, status.waiting_keys
+    if failing:
+        text.append(f"  {failing} {'key keeps' if failing == 1 else 'keys keep'} failing", "bold red")
+    if waiting:
+        text.append(f"  {waiting} {'key waits' if waiting == 1 else 'keys wait'} for long", "yellow")
+    if failing or waiting:
+        text.append(": --failing", "dim")
     return text
 
 
@@ -78,22 +86,23 @@ def _members(status: FleetStatus) -> Table:
     columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "per s", "renewed"]
     revisions = any(row.revision for row in status.members)
     failing = any(row.failing for row in status.members)
-    table = _table(*columns, *(["failing"] if failing else []), *(["revision"] if revisions else []))
+    waiting = any(row.waiting for row in status.members)
+    shown = [name for name, there in (("failing", failing), ("waiting", waiting), ("revision", revisions)) if there]
+    table = _table(*columns, *shown)
     for row in status.members:
         ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s"
         cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
         cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago]
-        marks = [_failing(row.failing)] if failing else []
-        table.add_row(
-            row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *marks, *([row.revision] if revisions else [])
-        )
+        marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting), "revision": Text(row.revision)}
+        table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *(marks[name] for name in shown))
     return table
 
 
 def _shards(status: FleetStatus, longest: int) -> Table:
     failing = any(row.failing for row in status.shards)
-    columns = ["shard", "state", "owner", "epoch", "target", "objects", "queue", "parked"]
-    table = _table(*columns, *(["failing"] if failing else []), "why")
+    waiting = any(row.waiting for row in status.shards)
+    shown = [name for name, there in (("failing", failing), ("waiting", waiting)) if there]
+    table = _table("shard", "state", "owner", "epoch", "target", "objects", "queue", "parked", *shown, "why")
     rows = list(status.shards)
     left_out = 0
     if longest and len(rows) > longest:
@@ -103,6 +112,7 @@ def _shards(status: FleetStatus, longest: int) -> Table:
     for row in rows:
         owner = f"{row.owner}@{row.owner_epoch}" if row.owner else "-"
         target = "" if row.target == row.owner else row.target or "-"
+        marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting)}
         table.add_row(
             KeyRange.parse(row.range).short,
             Text(row.state, _SHARD_STYLES.get(row.state, "red")),
@@ -112,7 +122,7 @@ def _shards(status: FleetStatus, longest: int) -> Table:
             str(row.objects) if row.owner else "",
             str(row.queue_depth) if row.owner else "",
             str(row.parked) if row.owner else "",
-            *([_failing(row.failing) if row.owner else ""] if failing else []),
+            *(marks[name] if row.owner else "" for name in shown),
             row.why,
         )
     if left_out:
@@ -121,26 +131,63 @@ def _shards(status: FleetStatus, longest: int) -> Table:
 
 
 def _calm(row: ShardRow) -> int:
-    """Sort key: what nobody owns first, then what moves or fails, then the rest."""
+    """Sort key: what nobody owns first, then what moves, fails or waits, then the rest."""
     if row.state not in OWNED_STATES:
         return 0
-    return 2 if row.state is ShardState.OWNED and not row.failing else 1
+    return 2 if row.state is ShardState.OWNED and not (row.failing or row.waiting or row.why) else 1
 
 
 def _failing(keys: int) -> Text:
     return Text(str(keys), "bold red" if keys else "")
 
 
-def failing_keys(status: FleetStatus) -> RenderableType:
-    """The keys that keep failing, one a row."""
-    if not status.failing_keys:
-        return Text(f"no key of {status.fleet} keeps failing")
-    table = _table("controller", "key", "shard", "member", "since", "failures", "last error")
+def _waiting(keys: int) -> Text:
+    return Text(str(keys), "yellow" if keys else "")
+
+
+def stuck_keys(status: FleetStatus) -> list[RenderableType]:
+    """The keys that keep failing, and those that wait for long: a table of each, where there are any."""
+    tables: list[RenderableType] = []
+    if status.failing_keys:
+        tables.append(_failing_keys(status))
+    if status.waiting_keys:
+        tables.append(_waiting_keys(status))
+    return tables or [Text(f"no key of {status.fleet} keeps failing, and none waits for long")]
+
+
+def _failing_keys(status: FleetStatus) -> Table:
+    table = _table("controller", "key", "shard", "member", "since", "for", "failures", "last error")
     for row in status.failing:
         error = f"{row.error} (not tried again until the object changes)" if row.terminal else row.error
         shard = KeyRange.parse(row.shard).short
-        table.add_row(row.controller, row.key, shard, row.member, row.since, str(row.count), error)
-    left_out = status.failing_keys - len(status.failing)
+        table.add_row(
+            row.controller, row.key, shard, row.member, row.since, _lasting(row.for_seconds), str(row.count), error
+        )
+    return _with_rest(table, status.failing_keys - len(status.failing))
+
+
+def _waiting_keys(status: FleetStatus) -> Table:
+    table = _table("controller", "key", "shard", "member", "since", "for", "times", "waits for", "because")
+    for row in status.waiting:
+        shard, lasting = KeyRange.parse(row.shard).short, _lasting(row.for_seconds)
+        table.add_row(
+            row.controller, row.key, shard, row.member, row.since, lasting, str(row.times), row.waits_for, row.why
+        )
+    return _with_rest(table, status.waiting_keys - len(status.waiting))
+
+
+def _lasting(seconds: float | None) -> str:
+    """In the two largest units that say anything."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min" if minutes else f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
+
+
+def _with_rest(table: Table, left_out: int) -> Table:
     if left_out > 0:
         table.caption = f"and {left_out} more"
     return table
@@ -149,6 +196,6 @@ def failing_keys(status: FleetStatus) -> RenderableType:
 def _table(*columns: str) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False, caption_justify="left")
     for column in columns:
-        numeric = column in ("epoch", "objects", "queue", "parked", "per s", "shards", "renewed", "failing", "failures")
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=column not in ("why", "last error"))
+        justify: Literal["right", "left"] = "right" if column in _NUMERIC else "left"
+        table.add_column(column, justify=justify, no_wrap=column not in _WRAPPED)
     return table

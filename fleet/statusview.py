@@ -7,13 +7,15 @@ looks once cannot know more (design 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from fleet.handover import is_free, standby_of
 from fleet.record import (
     CoordinatorRecord,
+    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
@@ -21,6 +23,7 @@ from fleet.record import (
     ShardMap,
     ShardRecord,
     ShardStatus,
+    WaitingRecord,
 )
 from fleet.status_rows import (
     OWNED_STATES,
@@ -30,6 +33,7 @@ from fleet.status_rows import (
     MemberState,
     ShardRow,
     ShardState,
+    WaitingRow,
 )
 from shards.keyrange import KeyRange
 
@@ -42,15 +46,20 @@ __all__ = [
     "ShardRow",
     "ShardState",
     "Sight",
+    "WaitingRow",
     "fleet_status",
 ]
+
+
+R = TypeVar("R", FailingRecord, WaitingRecord)
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What was read. silent: members and "" for the coordinator, whose leases ran out by all that we know.
 
-    renewed_ago: seconds since a member's own timestamp of its last renewal.
+    renewed_ago: seconds since a member's own timestamp of its last renewal. at: when it was read, in seconds since
+    1970.
     """
 
     fleet: str
@@ -61,6 +70,7 @@ class Sight:
     coordinator: CoordinatorRecord | None
     silent: frozenset[str] = frozenset()
     renewed_ago: Mapping[str, float] | None = None
+    at: float | None = None
 
 
 def fleet_status(sight: Sight) -> FleetStatus:
@@ -81,19 +91,30 @@ def fleet_status(sight: Sight) -> FleetStatus:
         shards=rows,
         failing_keys=sum(row.failing for row in rows),
         failing=_failing_rows(sight, rows),
+        waiting_keys=sum(row.waiting for row in rows),
+        waiting=_waiting_rows(sight, rows),
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
     )
 
 
-def _failing_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[FailingRow, ...]:
-    """What owners report of what they own: another's word, or one from before, says nothing about who acts now."""
+def _reported(
+    sight: Sight, rows: Iterable[ShardRow], records: Callable[[MemberRecord], Iterable[R]]
+) -> list[tuple[R, str]]:
+    """What owners report of what they own, the longest first, with their names.
+
+    Another's word, or one from before, says nothing about who acts now.
+    """
     owners = {row.range: row.owner for row in rows if row.owner}
     found = [
         (each, member.name)
         for member in sight.members.values()
-        for each in member.failing
+        for each in records(member)
         if owners.get(each.range) == member.name
     ]
+    return sorted(found, key=lambda pair: (pair[0].since, pair[0].controller, pair[0].key))
+
+
+def _failing_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[FailingRow, ...]:
     return tuple(
         FailingRow(
             controller=each.controller,
@@ -104,8 +125,26 @@ def _failing_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[FailingRow, .
             count=each.count,
             error=each.error,
             terminal=each.terminal,
+            for_seconds=_seconds_since(each.since, sight),
         )
-        for each, name in sorted(found, key=lambda pair: (pair[0].since, pair[0].controller, pair[0].key))
+        for each, name in _reported(sight, rows, lambda member: member.failing)
+    )
+
+
+def _waiting_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[WaitingRow, ...]:
+    return tuple(
+        WaitingRow(
+            controller=each.controller,
+            key=each.key,
+            shard=each.range,
+            member=name,
+            since=_moment(each.since),
+            times=each.times,
+            waits_for=each.waits_for,
+            why=each.why,
+            for_seconds=_seconds_since(each.since, sight),
+        )
+        for each, name in _reported(sight, rows, lambda member: member.waiting)
     )
 
 
@@ -115,6 +154,10 @@ def _moment(seconds: int) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError):
         return ""
+
+
+def _seconds_since(moment: int, sight: Sight) -> float | None:
+    return None if sight.at is None or not _moment(moment) else max(0.0, round(sight.at - moment))
 
 
 def _pod_of(holder: str, members: Iterable[MemberRecord]) -> str:
@@ -139,6 +182,7 @@ def _member_row(sight: Sight, record: MemberRecord, rows: Iterable[ShardRow]) ->
         queue_depth=sum(row.queue_depth for row in owned),
         parked=sum(row.parked for row in owned),
         failing=sum(row.failing for row in owned),
+        waiting=sum(row.waiting for row in owned),
         reconciles_per_second=round(sum(row.reconciles_per_second for row in owned), 2),
         revision=record.revision,
         pod=record.pod,
@@ -180,11 +224,12 @@ def _shard_row(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: str)
         owner_epoch=owner.epoch if owner else 0,
         epoch=record.epoch if record else shard_map.shard_epochs.get(wanted, 0),
         target=target,
-        why=why,
+        why=why or load.closed,
         objects=load.objects,
         queue_depth=load.queue_depth,
         parked=load.parked,
         failing=load.failing,
+        waiting=load.waiting,
         reconciles_per_second=round(load.reconciles_per_second, 2),
     )
 

@@ -12,7 +12,6 @@ import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.budget_share import working_members
@@ -24,40 +23,21 @@ from fleet.health import unready_reason
 from fleet.member import Member, Report
 from fleet.membership import highest_named_epoch
 from fleet.owned_shard import OwnedShard
-from fleet.range_runner import RangeRunner, RunnerContext
+from fleet.range_runner import RangeRunner
 from fleet.record import Incarnation, MemberRecord
 from fleet.refusal import check_map
+from fleet.runner_context import RunnerContext
 from fleet.telemetry import Telemetry
+from fleet.waiting_records import waiting_records
+from fleet.worker_settings import WorkerSettings
 from shards.clock import Clock, boot_seconds
-from shards.keyrange import KeyRange, PartitionKey
+from shards.keyrange import KeyRange
 
 TICK_SECONDS = 0.25
 """Longest wait between two evaluations: retries and forced releases depend on time."""
 
 STOP_SHARE = 0.1
 """Part of the lease that a stop may take after the deadline; a fence can come 0.15 of it after (design 3.2)."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """identity, scope: digests of the controllers, see `shards.controller`.
-
-    leave_seconds: how long a leaving member waits for standbys before it releases without them.
-    drain_seconds: how long running reconciles may take before they are cancelled in a drain.
-    pid: of this process, shown in its record.
-    """
-
-    name: str
-    pod: str
-    revision: str
-    identity: str
-    scope: str
-    partition_key: PartitionKey
-    lease_seconds: float
-    renew_seconds: float
-    leave_seconds: float = 10.0
-    drain_seconds: float = 5.0
-    pid: int = field(default_factory=os.getpid)
 
 
 class Worker:
@@ -169,6 +149,7 @@ class Worker:
             leaving=self._leaving_since is not None,
             loads={each: load for each, load in loads.items() if load is not None},
             failing=failing_records(self.runners.values(), self.clock(), self._today()),
+            waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shards.context import Context, Request
     from shards.controller import Controller, Result
-    from shards.errors import TerminalError
+    from shards.errors import NotReadyYet, TerminalError
     from shards.plain_context import PlainContext
 
-__all__ = ["Context", "Controller", "PlainContext", "Request", "Result", "TerminalError"]
+__all__ = ["Context", "Controller", "NotReadyYet", "PlainContext", "Request", "Result", "TerminalError"]
 
 _HOMES = {
     "Context": "shards.context",
     "Controller": "shards.controller",
+    "NotReadyYet": "shards.errors",
     "PlainContext": "shards.plain_context",
     "Request": "shards.context",
     "Result": "shards.controller",

@@ -29,7 +29,6 @@ class Attempt:
 
     clock: Clock
     not_after: float | None = None
-    repeatable: bool = True
     sent: bool = False
     late: bool = False
     transport: asyncio.Transport | None = None
@@ -38,11 +37,7 @@ class Attempt:
         return math.inf if self.not_after is None else self.not_after - self.clock()
 
     def take(self, transport: asyncio.Transport) -> None:
-        """The connection is in hand. Raises NotOwner past the deadline, and for a repetition that nobody asked for."""
-        if self.sent and not self.repeatable:
-            # aiohttp repeats PUT and DELETE when a kept connection turns out to be closed. The first one may have been
-            # carried out, and its conflict with the second would read as "refused".
-            raise NotRepeated
+        """The connection is in hand. Raises NotOwner past the deadline."""
         remaining = self.remaining()
         if remaining <= 0:
             raise NotOwner("the deadline has passed; the request was not sent")
@@ -59,10 +54,6 @@ class Attempt:
         """Closes the connection at once, with what it had not sent."""
         if self.transport is not None:
             self.transport.abort()
-
-
-class NotRepeated(Exception):
-    """A write's connection broke while it was being sent."""
 
 
 current_attempt: ContextVar[Attempt] = ContextVar("attempt")

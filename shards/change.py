@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from shards.kept import Kept, name_in
+from shards.kept import Kept, primary_in
 from shards.objects import Key, Meta
 
 Held = tuple[str, Kept]
@@ -71,5 +71,5 @@ class Change:
 
 def _key(state: Meta | Held) -> Key:
     if isinstance(state, tuple):
-        return Key(*name_in(state[0]), state[1].uid)
+        return primary_in(state[0], state[1].uid)
     return Key(state.namespace, state.name, state.uid)

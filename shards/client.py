@@ -15,6 +15,11 @@ from shards.errors import ApiError, api_error
 from shards.objects import Meta, Object, Resource
 
 JSON = "application/json"
+PARTIAL = f"{JSON};as=PartialObjectMetadata;v=v1;g=meta.k8s.io,{JSON}"
+PARTIAL_LIST = f"{JSON};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,{JSON}"
+"""What to accept where metadata is all that is wanted: of watches, and of lists. A server that cannot leave the rest
+out sends whole objects."""
+
 MERGE_PATCH = "application/merge-patch+json"
 
 Query = Sequence[tuple[str, str]]
@@ -32,10 +37,11 @@ class Transport(Protocol):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
-        """The body of a 2xx answer.
+        """The body of a 2xx answer. accept: media types, of which the server may ignore all but their JSON.
 
         not_after: a reading of the boot clock; checked with the connection in hand, right before the request is sent
         (design 3.3 R2). Raises NotOwner when it has passed (nothing was sent), ApiError for any other answer,
@@ -44,7 +50,7 @@ class Transport(Protocol):
         ...
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Chunks of a 2xx answer as they come, cut anywhere.
 

@@ -6,19 +6,18 @@ that may still be sent (design 3.3, R2).
 
 from __future__ import annotations
 
-import math
-
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 
 from shards.attempt import current_attempt, fenced_socket
 from shards.credentials import Access
+from shards.exchange import Exchange
 
 KEEPALIVE_SECONDS = 45.0
 """Idle connections are dropped sooner than servers (90 s) and common load balancers (60 s) drop them."""
 
-READ_BUFFER_BYTES = 1 << 18
-"""Bytes that aiohttp buffers before it stops reading: a page of a list takes few wake-ups."""
+
+CONNECT_SECONDS = 10.0
+"""For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -39,31 +38,6 @@ class _Connector(aiohttp.TCPConnector):
         return connection
 
 
-class _Request(aiohttp.ClientRequest):
-    """Looks at the deadline once more before a body is written. Until then the head of the request is held back too."""
-
-    async def write_bytes(
-        self, writer: AbstractStreamWriter, conn: aiohttp.connector.Connection, content_length: int | None = None
-    ) -> None:
-        attempt = current_attempt.get()
-        if attempt.remaining() <= 0:
-            attempt.late = True
-            if conn.protocol is not None:
-                conn.protocol.set_exception(aiohttp.ClientConnectionError("the deadline has passed"))
-            return
-        await super().write_bytes(writer, conn, content_length)
-
-
-class _Response(aiohttp.ClientResponse):
-    """Closed early, it takes its connection down at once: no goodbye, and nothing flushed that was not sent yet."""
-
-    def close(self) -> None:
-        connection = self.connection
-        if connection is not None and connection.transport is not None:
-            connection.transport.abort()
-        super().close()
-
-
 class Connections:
     """Those under one TLS context. A rotated authority or client certificate is another context, and others of these.
 
@@ -73,33 +47,21 @@ class Connections:
 
     def __init__(self, access: Access) -> None:
         self.ssl = access.ssl
-        self.requests = _session(access)
-        self.watches = _session(access)
+        self._connectors = _connector(access), _connector(access)
+        requests, watches = self._connectors
+        self.requests = Exchange(requests, access)
+        self.watches = Exchange(watches, access, connect_seconds=CONNECT_SECONDS)
         self.users = 0
 
     async def close(self) -> None:
-        await self.requests.close()
-        await self.watches.close()
+        for each in self._connectors:
+            await each.close()
 
 
-def timeout(**seconds: float) -> aiohttp.ClientTimeout:
-    """By aiohttp's names; what is not named has no limit."""
-    # aiohttp rounds long timeouts up to the loop's next whole second; one that is measured by a lease is exact.
-    return aiohttp.ClientTimeout(**{"total": None, **seconds}, ceil_threshold=math.inf)
-
-
-def _session(access: Access) -> aiohttp.ClientSession:
-    connector = _Connector(
+def _connector(access: Access) -> _Connector:
+    return _Connector(
         ssl=access.ssl if access.ssl is not None else True,
         limit=0,
         keepalive_timeout=KEEPALIVE_SECONDS,
         socket_factory=fenced_socket,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        request_class=_Request,
-        response_class=_Response,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        read_bufsize=READ_BUFFER_BYTES,
-        trust_env=False,
     )

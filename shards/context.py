@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import logging
 from collections.abc import Mapping, MutableMapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from shards.fence import Fence
 from shards.fenced import FencedClient, resource_of
@@ -18,7 +20,7 @@ log = logging.getLogger("shards.reconcile")
 """Of what reconciles say."""
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True, order=True, gc=False):
     """Which primary to reconcile. uid is part of it: a recreated object is another request."""
 
     namespace: str
@@ -27,7 +29,7 @@ class Request(NamedTuple):
 
     @property
     def key(self) -> Key:
-        return Key(*self)
+        return Key(self.namespace, self.name, self.uid)
 
 
 class StoreReads:

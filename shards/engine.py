@@ -28,6 +28,7 @@ from shards.runtime import WorkerRuntime
 from shards.source import Source
 from shards.tenure import Tenure
 from shards.view import Views
+from shards.waiting_keys import LongWaits
 from shards.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Engine:
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
+        self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
         self._alarm = Alarm()
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
         self._crew = Crew(self._run, self._waited, runtime.turn.then, *names)
@@ -134,7 +136,8 @@ class Engine:
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""
         now = self._runtime.clock()
-        self._meters.measured(now, self.queue, parked=len(self.parked), failing=self.failing.count())
+        failing, waiting = self.failing.count(), self.waits.count(now)
+        self._meters.measured(now, self.queue, parked=len(self.parked), failing=failing, waiting=waiting)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""

@@ -38,6 +38,7 @@ class EngineMeters:
         self._longest_running = metrics.longest_running.labels(*names, shard)
         self._parked = metrics.parked.labels(controller, shard)
         self._failing = metrics.failing.labels(controller, shard)
+        self._waiting = metrics.waiting.labels(controller, shard)
         self._counted_adds = 0
         metrics.max_concurrent.labels(controller).set(max_concurrent)
 
@@ -70,8 +71,8 @@ class EngineMeters:
         elif result == "terminal":
             yield metrics.terminal_errors.labels(name).inc
 
-    def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int) -> None:
-        """What is the case now: keys that are parked, and that keep failing."""
+    def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int, waiting: int) -> None:
+        """What is the case now: keys that are parked, that keep failing, and that wait for long."""
         for gauge, depth in zip(self._depths, queue.depths(now), strict=True):
             gauge.set(depth)
         self._adds.inc(queue.adds - self._counted_adds)
@@ -81,3 +82,4 @@ class EngineMeters:
         self._longest_running.set(longest)
         self._parked.set(parked)
         self._failing.set(failing)
+        self._waiting.set(waiting)

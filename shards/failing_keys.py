@@ -77,6 +77,10 @@ class FailingKeys:
             self._texts -= bool(failure.error)
             self._lasting.pop(key, None)
 
+    def lasts(self, key: Key) -> bool:
+        """Whether the key keeps failing."""
+        return key in self._lasting
+
     def lasting(self, most: int) -> list[tuple[Key, Failure]]:
         """Those that keep failing, at most so many, the longest first."""
         return list(islice(self._lasting.items(), most))

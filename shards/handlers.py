@@ -48,7 +48,7 @@ class Route:
             for name in function(meta):
                 held = primaries.version_of(name)
                 if held is not None:
-                    yield Key(*name, held[0])
+                    yield Key(name.namespace, name.name, held[0])
 
         return cls(find, quick=False)
 

@@ -2,30 +2,27 @@
 
 Sending late is what this module must not do (design 3.3, R2). Every connection is set to reset on close and to drop
 data that is not acknowledged (`shards.connections`); a request that is given up takes its connection with it.
-The deadline is checked when the connection is in hand, and once more right before the first byte of a request with a
-body is written, which aiohttp does one turn of the loop later.
+The deadline is checked when the connection is in hand, and once more right before the first byte is written
+(`shards.exchange`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import aiohttp
-from yarl import URL
 
-from shards.attempt import Attempt, NotRepeated, current_attempt
+from shards.attempt import Attempt, current_attempt
 from shards.client import JSON, Query, Transport, error_from
 from shards.clock import Clock
-from shards.connections import Connections, timeout
+from shards.connections import Connections
 from shards.credentials import Access, Credentials, Load
 from shards.errors import NotOwner, ShardError, Unauthorized, Unreachable, Untrusted
+from shards.exchange import Opened
 from shards.request_meters import NO_METERS, RequestMeters
-
-CONNECT_SECONDS = 10.0
-"""For one TCP and TLS handshake of a watch; those of requests count against the request's own timeout."""
 
 
 class KubeTransport(Transport):
@@ -43,11 +40,6 @@ class KubeTransport(Transport):
         self._connections = Connections(access)
         self._retired: list[Connections] = []
         self._closed = False
-        self._options: dict[str, Any] = {"allow_redirects": False}
-        if access.proxy is not None:
-            self._options["proxy"] = access.proxy
-        if access.server_hostname is not None:
-            self._options["server_hostname"] = access.server_hostname
 
     async def request(
         self,
@@ -58,6 +50,7 @@ class KubeTransport(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -71,7 +64,7 @@ class KubeTransport(Transport):
                 raise NotOwner("the deadline has passed; the request was not sent")
             # What is on the wire past the deadline is reset (R2), whatever timeout the caller thought of.
             give_up_at = min(give_up_at, not_after)
-        url = self._url(path, query)
+        target = _target(path, query)
         # Servers compress answers above 128 KiB only, lists: that costs them less than to encrypt eight times as much.
         headers = {"Accept-Encoding": "gzip"}
         if body is not None:
@@ -80,12 +73,18 @@ class KubeTransport(Transport):
         while True:
             self._check_open()
             access = self._credentials.current()
-            attempt = Attempt(self._clock, not_after, repeatable=method == "GET")
+            attempt = Attempt(self._clock, not_after)
             seconds = max(give_up_at - self._clock(), 0.001)
             connections = self._enter(access)
             try:
                 return await self._exchange(
-                    connections, attempt, method, url, body, self._headers(headers, user_agent, access), seconds
+                    connections,
+                    attempt,
+                    method,
+                    target,
+                    body,
+                    self._headers(headers, user_agent, accept, access),
+                    seconds,
                 )
             except (Unauthorized, Untrusted):
                 # Neither was carried out. The token, the client certificate or the authority may have been replaced.
@@ -97,20 +96,19 @@ class KubeTransport(Transport):
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport. The connection is reset when the context ends."""
-        url = self._url(path, query)
-        limits = timeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        target = _target(path, query)
         refusals = 0
         while True:
             self._check_open()
             access = self._credentials.current()
             attempt = Attempt(self._clock)
             connections = self._enter(access)
-            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, access)
+            headers = self._headers({"Accept-Encoding": "identity"}, user_agent, accept, access)
             try:
-                response = await self._open(connections, attempt, url, headers, limits)
+                opened = await self._open(connections, attempt, target, headers, idle_seconds)
                 break
             except (Unauthorized, Untrusted):
                 await self._leave(connections)
@@ -121,10 +119,13 @@ class KubeTransport(Transport):
                 await self._leave(connections)
                 raise
         try:
-            yield _Chunks(response, lambda error: self._translated(error, attempt))
+            chunks = _Chunks(opened.body, lambda error: self._translated(error, attempt), idle_seconds)
+            try:
+                yield chunks
+            finally:
+                chunks.close()
         finally:
-            # One that has ended has given its connection back: another watch may have it by now.
-            response.close()
+            opened.close()
             await self._leave(connections)
 
     def _enter(self, access: Access) -> Connections:
@@ -159,60 +160,55 @@ class KubeTransport(Transport):
         connections: Connections,
         attempt: Attempt,
         method: str,
-        url: URL,
+        target: str,
         body: bytes | None,
         headers: dict[str, str],
         seconds: float,
     ) -> bytes:
         token = current_attempt.set(attempt)
-        response: aiohttp.ClientResponse | None = None
-        complete, began = False, self.meters.now()
+        began = self.meters.now()
         try:
-            response = await connections.requests.request(
-                method, url, data=body, headers=headers, timeout=timeout(total=seconds), **self._options
-            )
-            answer = await response.read()
-            complete = True
-        except (aiohttp.ClientError, OSError, TimeoutError, NotRepeated) as error:
+            async with asyncio.timeout(seconds):
+                answer = await connections.requests.send(attempt, method, target, headers, body)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
             told = self._translated(error, attempt)
             if not isinstance(told, NotOwner):
                 self.meters.exchanged(method, 0, began, len(body or b""))
             raise told from error
         finally:
             current_attempt.reset(token)
-            # An answer that is whole has given its connection back, and another request may have it by now.
-            if not complete and (response is None or response.connection is not None):
-                attempt.reset()
-        self.meters.exchanged(method, response.status, began, len(body or b""), len(answer))
-        if response.status >= 300:
-            raise error_from(response.status, answer, response.headers.get("Retry-After"))
-        return answer
+        self.meters.exchanged(method, answer.status, began, len(body or b""), len(answer.body))
+        if answer.status >= 300:
+            raise error_from(answer.status, answer.body, answer.headers.get("Retry-After"))
+        return answer.body
 
     async def _open(
         self,
         connections: Connections,
         attempt: Attempt,
-        url: URL,
+        target: str,
         headers: dict[str, str],
-        limits: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
+        idle_seconds: float,
+    ) -> Opened:
         token = current_attempt.set(attempt)
-        opened, status = False, 0
+        opened: Opened | None = None
+        good = False
         try:
-            response = await connections.watches.request("GET", url, headers=headers, timeout=limits, **self._options)
-            status = response.status
-            if response.status >= 300:
-                answer = await response.read()
-                raise error_from(response.status, answer, response.headers.get("Retry-After"))
-            opened = True
-            return response
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            async with asyncio.timeout(idle_seconds):
+                opened = await connections.watches.open(attempt, "GET", target, headers)
+                if opened.status >= 300:
+                    raise error_from(opened.status, await opened.body.read(), opened.headers.get("Retry-After"))
+            good = True
+            return opened
+        except TimeoutError as error:
+            raise self._translated(aiohttp.SocketTimeoutError(), attempt) from error
+        except (aiohttp.ClientError, OSError) as error:
             raise self._translated(error, attempt) from error
         finally:
             current_attempt.reset(token)
-            self.meters.opened(status)
-            if not opened:
-                attempt.reset()
+            self.meters.opened(opened.status if opened is not None else 0)
+            if opened is not None and not good:
+                opened.close()
 
     def _translated(self, error: Exception, attempt: Attempt) -> ShardError:
         if attempt.late or (not attempt.sent and attempt.remaining() <= 0):
@@ -227,12 +223,8 @@ class KubeTransport(Transport):
         reason = str(error) or type(error).__name__
         return Unreachable(f"no answer from {self.host}: {reason}", maybe_applied=attempt.sent)
 
-    def _url(self, path: str, query: Query) -> URL:
-        text = f"{self.host}{path}"
-        return URL(f"{text}?{urlencode(query, quote_via=quote)}" if query else text, encoded=True)
-
-    def _headers(self, headers: dict[str, str], user_agent: str, access: Access) -> dict[str, str]:
-        found = {**headers, "Accept": JSON}
+    def _headers(self, headers: dict[str, str], user_agent: str, accept: str, access: Access) -> dict[str, str]:
+        found = {**headers, "Accept": accept}
         if user_agent:
             found["User-Agent"] = user_agent
         if access.authorization:
@@ -240,21 +232,48 @@ class KubeTransport(Transport):
         return found
 
 
-class _Chunks:
-    """The chunks of one answer, with aiohttp's errors translated."""
+def _target(path: str, query: Query) -> str:
+    return f"{path}?{urlencode(query, quote_via=quote)}" if query else path
 
-    def __init__(self, response: aiohttp.ClientResponse, translate: Callable[[Exception], ShardError]) -> None:
-        self._content = response.content
+
+class _Chunks:
+    """The chunks of one answer, with aiohttp's errors translated. Given up when the server was silent for too long.
+
+    One timer for as long as the silence may last: to set one for every chunk would cost as much as to read it.
+    """
+
+    def __init__(
+        self, body: aiohttp.StreamReader, translate: Callable[[Exception], ShardError], idle_seconds: float
+    ) -> None:
+        self._body = body
         self._translate = translate
+        self._idle_seconds = idle_seconds
+        self._waits_since: float | None = None
+        """By the loop's time; None: a chunk is being worked on, for as long as that takes."""
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(idle_seconds, self._look)
 
     def __aiter__(self) -> _Chunks:
         return self
 
     async def __anext__(self) -> bytes:
+        self._waits_since = self._loop.time()
         try:
-            chunk = await self._content.readany()
+            chunk = await self._body.readany()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise self._translate(error) from error
+        finally:
+            self._waits_since = None
         if not chunk:
             raise StopAsyncIteration
         return chunk
+
+    def close(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        silent = 0.0 if self._waits_since is None else self._loop.time() - self._waits_since
+        if silent >= self._idle_seconds:
+            self._body.set_exception(aiohttp.SocketTimeoutError())
+        else:
+            self._timer = self._loop.call_later(self._idle_seconds - silent, self._look)

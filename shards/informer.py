@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 
-from shards.client import Transport
+from shards.client import JSON, PARTIAL, PARTIAL_LIST, Query, Transport
 from shards.clock import Clock
-from shards.errors import Forbidden, ShardError, Unreachable
+from shards.errors import Forbidden, NotFound, ShardError, Unreachable
 from shards.gathering import Gathering, initial_chunks
 from shards.hooks import Hook
 from shards.informer_meters import HANDLER, InformerMeters
@@ -21,6 +21,7 @@ from shards.metrics import ShardMetrics
 from shards.slices import Slices
 from shards.source import Source
 from shards.store import Change, StoreReader, StoreWriter
+from shards.unserved import unserved
 from shards.watch import STREAMS, WatchMachine
 from shards.watch_requests import CheckHistory, Freshness, ListPage, ListStream, Request, WatchFrom
 from shards.wire import Event, EventType, LineSplitter, decode_event, decode_page
@@ -51,7 +52,8 @@ class Informer:
     current_at: boot-clock reading at which the store was last known to be current: the beginning of the last consistent
     list that is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server
     accepts a watch, or sends a page, says nothing about what the store does not hold yet.
-    writer: of the store to keep, where it is not the informer's own.
+    writer: of the store to keep, where it is not the informer's own. metadata_only: what is asked for; a server may
+    send whole objects all the same.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Informer:
         journal: Journal = NO_JOURNAL,
         streams: bool = STREAMS,
         writer: StoreWriter | None = None,
+        metadata_only: bool = False,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -88,6 +91,7 @@ class Informer:
         self._failures = Hook(HANDLER, handler, None, self._meters.hooks)
         self._clock = clock
         self._user_agent = user_agent
+        self._accepts = (PARTIAL_LIST, PARTIAL) if metadata_only else (JSON, JSON)
         self.notes = InformerNotes(journal, source, clock)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
         self._writer = writer or StoreWriter()
@@ -153,6 +157,11 @@ class Informer:
                 await self._stream(request)
             else:
                 await self._check(request)
+        except NotFound as error:
+            self.trouble = self.trouble or str(error)
+            self._fail(error)
+            # What is asked now is for people, and may take its time.
+            self._say(await unserved(self._transport, self.source.resource, self._user_agent))
         except ShardError as error:
             self._failed(error)
         except Exception as error:  # one that ends leaves its shard blind: everything is healed
@@ -164,11 +173,17 @@ class Informer:
             self._interruptible = self.waiting = False
             self._meters.watch_ended()
 
-    def _failed(self, error: ShardError) -> None:
+    def _say(self, error: ShardError) -> None:
         trouble = str(error) or type(error).__name__
         if trouble != self.trouble:
             log.warning("%s %s: %s", self.source.resource, self.source.range.short, trouble)
         self.trouble = trouble
+
+    def _failed(self, error: ShardError) -> None:
+        self._say(error)
+        self._fail(error)
+
+    def _fail(self, error: ShardError) -> None:
         if isinstance(error, Forbidden):
             self.refused.set()
         self._machine.failed(error, self._lasted())
@@ -190,12 +205,20 @@ class Informer:
     def _heard(self) -> None:
         self.last_heard = self._clock()
 
-    async def _get(self, query: Sequence[tuple[str, str]]) -> bytes:
+    async def _get(self, query: Query) -> bytes:
         body = await self._transport.request(
-            "GET", self._path, query=query, user_agent=self._user_agent, timeout_seconds=LIST_TIMEOUT_SECONDS
+            "GET",
+            self._path,
+            query=query,
+            user_agent=self._user_agent,
+            accept=self._accepts[0],
+            timeout_seconds=LIST_TIMEOUT_SECONDS,
         )
         self._heard()
         return body
+
+    def _open(self, query: Query) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        return self._transport.stream(self._path, query=query, user_agent=self._user_agent, accept=self._accepts[1])
 
     async def _check(self, request: CheckHistory) -> None:
         self._machine.checked(decode_page(await self._get(request.query)).version)
@@ -248,7 +271,7 @@ class Informer:
     async def _watch(self, request: WatchFrom) -> None:
         lines = LineSplitter()
         self._meters.watching()
-        async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
+        async with self._open(request.query) as chunks:
             self._answered()
             self._healed()
             async for chunk in chunks:
@@ -260,7 +283,7 @@ class Informer:
         """A list that comes as a watch, and the watch after it."""
         self._gathering = self._begin_list(request.fresh)
         lines = LineSplitter()
-        async with self._transport.stream(self._path, query=request.query, user_agent=self._user_agent) as chunks:
+        async with self._open(request.query) as chunks:
             self._answered()
             async for chunk in initial_chunks(chunks, lambda: self._machine.listing):
                 self._heard()

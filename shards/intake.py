@@ -24,10 +24,11 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "ownerReferences", "dele
 class Intake:
     """The way in, for one store.
 
-    bodies: None for one of its own. partial: whether what it keeps may be less than what the server has.
+    bodies: None for one of its own. api_version: of the objects. partial: whether what it keeps may be less than what
+    the server has.
     """
 
-    __slots__ = ("_bodies", "_indexer", "_keeper", "_metadata_only", "_transform")
+    __slots__ = ("_api_version", "_bodies", "_indexer", "_keeper", "_metadata_only", "_transform")
 
     def __init__(
         self,
@@ -35,6 +36,7 @@ class Intake:
         *,
         transform: Transform | None = None,
         metadata_only: bool = False,
+        api_version: str = "",
         indexes: Sequence[Index] = (),
         clock: Clock | None = None,
         meters: HookMeters = NO_HOOK_METERS,
@@ -43,6 +45,7 @@ class Intake:
         self._keeper = Keeper()
         self._transform = None if transform is None else Hook("transform", transform, clock, meters)
         self._metadata_only = metadata_only
+        self._api_version = api_version
         self._indexer = Indexer(indexes, clock, meters)
 
     @property
@@ -83,7 +86,7 @@ class Intake:
     def _trimmed(self, meta: Meta, raw: bytes) -> bytes:
         if self._transform is not None:
             raw = _transformed(self._transform, meta, raw)
-        return _reduced(raw) if self._metadata_only else raw
+        return _reduced(raw, self._api_version) if self._metadata_only else raw
 
     def values(self, position: int, meta: Meta, raw: bytes) -> tuple[str, ...] | None:
         """What an object that is not in the store would be found under, in the index at that position."""
@@ -122,14 +125,21 @@ def _alike(one: bytes, other: bytes) -> bool:
         return False
 
 
-class _Partial(msgspec.Struct, rename="camel"):
-    api_version: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    kind: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+class _Partial(msgspec.Struct, rename="camel", omit_defaults=True):
+    api_version: str = ""
+    kind: str = ""
     metadata: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 _decode = msgspec.json.Decoder(_Partial).decode
 
 
-def _reduced(raw: bytes) -> bytes:
-    return msgspec.json.encode(_decode(raw))
+def _reduced(raw: bytes, api_version: str) -> bytes:
+    """What is left of a whole object is what a server leaves of it, but for the kind, which only the whole object says.
+
+    api_version: of the object, where the server says that of PartialObjectMetadata.
+    """
+    partial = _decode(raw)
+    if partial.kind == "PartialObjectMetadata":
+        partial.api_version, partial.kind = api_version, ""
+    return msgspec.json.encode(partial)

@@ -12,7 +12,7 @@ from itertools import chain
 import msgspec
 
 from shards.bodies import Body
-from shards.objects import Meta, ObjectName, OwnerReference
+from shards.objects import Key, Meta, ObjectName, OwnerReference
 
 WORDS = 8_192
 """Sets of labels, and kinds of owners, that are remembered to be shared; the rest is kept as it comes."""
@@ -128,6 +128,12 @@ def key_of(namespace: str, name: str) -> str:
 def name_in(key: str) -> ObjectName:
     namespace, _, name = key.partition("/")
     return ObjectName(namespace, name)
+
+
+def primary_in(key: str, uid: str) -> Key:
+    """What queues hold of the object."""
+    namespace, _, name = key.partition("/")
+    return Key(namespace, name, uid)
 
 
 class _Annotated(msgspec.Struct):

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from itertools import pairwise
 
 SPACE = 1 << 64
@@ -51,7 +50,6 @@ def mixed64(text: str) -> int:
     return value ^ (value >> 33)
 
 
-@lru_cache(maxsize=65_536)
 def key_hash(partition_key: PartitionKey, namespace: str, name: str, uid: str) -> int:
     """The hash that decides which range a primary object falls into."""
     if partition_key is PartitionKey.UID:

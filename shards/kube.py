@@ -1,7 +1,7 @@
 """Where the API server is and who we are: the one door to kubernetes.aio (configuration, authentication).
 
-Its models, client, watch and election are never touched, and it is imported when a connection is made (0.4 s; `preload`
-before a fork lets the children inherit it). Requests are made by `shards.http_transport`.
+Its models, client, watch and election are never touched nor imported (`shards.lean_kubernetes`), and what is used of it
+when a connection is made: one before a fork lets the children inherit it. Requests are made by `shards.http_transport`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from shards.clock import Clock, boot_seconds
 from shards.credentials import RELOAD_SECONDS, Access, Load
 from shards.errors import ConfigError, ShardError
 from shards.http_transport import KubeTransport
+from shards.lean_kubernetes import import_config
 from shards.metrics import RequestMetrics
 from shards.proxies import proxy_for, usable
 from shards.request_meters import RequestMeters
 
-__all__ = ["KubeTransport", "connect", "loader", "preload"]
+__all__ = ["KubeTransport", "connect", "loader"]
 
 T = TypeVar("T")
 
@@ -35,12 +36,6 @@ TOKEN_SECONDS = 60.0
 
 EXPIRY_MARGIN_SECONDS = 60.0
 """How long before its expiry a plugin's credential is renewed."""
-
-
-def preload() -> None:
-    """Imports what `connect` needs, so that processes forked later have it."""
-    import kubernetes.aio.client
-    import kubernetes.aio.config  # noqa: F401
 
 
 async def connect(
@@ -80,6 +75,7 @@ def loader(kubeconfig: str | None, context: str | None) -> Load:
 
 
 def _in_cluster(trust: _Trust) -> Access:
+    import_config()
     from kubernetes.aio.client import Configuration
     from kubernetes.aio.config import ConfigException, load_incluster_config
 
@@ -96,6 +92,7 @@ def _in_cluster(trust: _Trust) -> Access:
 
 
 def _from_kubeconfig(paths: str, context: str | None, trust: _Trust) -> Access:
+    import_config()
     from kubernetes.aio.client import Configuration
     from kubernetes.aio.config import kube_config
 

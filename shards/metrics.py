@@ -126,6 +126,9 @@ class ShardMetrics:
         self.failing = self._shard_gauge(
             "shardfleet_failing_keys", "Keys that keep failing: five times in a row, or for good.", "controller"
         )
+        self.waiting = self._shard_gauge(
+            "shardfleet_waiting_keys", "Keys that have been waiting for longer than 30 s, for whatever.", "controller"
+        )
         self.writes = self._counter(
             "shardfleet_writes_total",
             "Writes of the fenced client, by reason and result (ok, conflict, refused, in_doubt, not_sent).",

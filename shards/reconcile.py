@@ -19,7 +19,7 @@ from shards.errors import (
     TerminalError,
     asked_seconds,
 )
-from shards.failing_keys import FailingKeys
+from shards.failing_keys import FailingKeys, sentence
 from shards.fence import Fence
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -28,6 +28,7 @@ from shards.plain_context import PlainContext
 from shards.run_timer import RunTimer
 from shards.runtime import WorkerRuntime
 from shards.view import Live, Place, View, Views
+from shards.waiting_keys import WaitingKeys, WaitsFor, clause
 from shards.workqueue import WorkQueue
 
 CONFLICT_SECONDS = 0.1
@@ -54,7 +55,8 @@ class Reconciler:
     """Runs the function of one controller for keys of one shard. No outcome of one key touches another one.
 
     closing: whether the shard is being drained; what is cancelled then is not tried again here.
-    Invariant: what is kept of a key (_conflicts, _waits, _memories) is dropped when it succeeds without its object.
+    Invariant: what is kept of a key (failing, waiting, _conflicts, _memories) is dropped when it succeeds without its
+    object.
     """
 
     def __init__(
@@ -74,11 +76,10 @@ class Reconciler:
         self._queue = queue
         self._closing = closing
         self.failing = FailingKeys()
+        self.waiting = WaitingKeys()
         self.timer = RunTimer()
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
-        self._waits: dict[Key, int] = {}
-        """Times in a row that a key was not ready."""
         self._memories: dict[Key, dict[str, Any]] = {}
         """What authors keep between runs. No empty ones."""
 
@@ -98,7 +99,7 @@ class Reconciler:
         """Calls the author's function. Returns how it ended, for the metrics; the key is queued again where needed."""
         view = View(self._controller.primary, key, self._stores, overlay)
         memory = self._memories.get(key, {})
-        context = Context(Request(*key), fence, view, self._shard_name, memory)
+        context = Context(Request(key.namespace, key.name, key.uid), fence, view, self._shard_name, memory)
         try:
             return await self._ran(fence, key, context)
         finally:
@@ -145,6 +146,7 @@ class Reconciler:
 
     def _timed_out(self, key: Key, context: Context, seconds: float) -> str:
         context.log.warning("took longer than %g s and was cancelled", seconds)
+        self.waiting.over(key)
         self.failing.failed(key, TimeoutError(), self._runtime.clock())
         self._retry_later(key)
         return "timeout"
@@ -180,13 +182,15 @@ class Reconciler:
         return _checked(work.result())
 
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
-        self._forget(key)
+        self._conflicts.pop(key, None)
         self.failing.succeeded(key)
         if not context.sent_back or self._is_gone(key):
             fence.redecided.pop(key, None)
         if result is not None and result.requeue:
+            self.waiting.waits(key, WaitsFor.AGAIN, "its reconcile asks to run again", self._runtime.clock())
             self._retry_later(key)
             return "requeue"
+        self.waiting.over(key)
         self._queue.forget(key)
         if result is not None and result.requeue_after_seconds:
             self._queue.add_after(key, result.requeue_after_seconds, self._runtime.clock())
@@ -200,7 +204,8 @@ class Reconciler:
         if asked:
             self._queue.pause(key, asked, now)
         if isinstance(error, TerminalError):
-            self._forget(key)
+            self._conflicts.pop(key, None)
+            self.waiting.over(key)
             self._queue.forget(key)
             if self._is_gone(key):
                 self.failing.succeeded(key)
@@ -214,11 +219,13 @@ class Reconciler:
             return "not_owner"
         if isinstance(error, BreakerOpen):
             context.log.warning("%s", error)
+            self.waiting.waits(key, WaitsFor.BREAKER, clause(error), now)
             self._queue.add_after(key, BREAKER_SECONDS, now)
             return "breaker_open"
         if isinstance(error, NotReadyYet):
             context.log.info("waits: %s", error)
-            self._queue.add_after(key, self._patience(key, owner=isinstance(error, ConflictingOwner)), now)
+            times = self.waiting.waits(key, WaitsFor.READINESS, clause(error), now)
+            self._queue.add_after(key, self._patience(times, owner=isinstance(error, ConflictingOwner)), now)
             return "not_ready"
         if isinstance(error, Conflict):
             self._conflicts[key] = self._conflicts.get(key, 0) + 1
@@ -227,15 +234,14 @@ class Reconciler:
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
         self.failing.failed(key, error, now)
+        if asked and not self.failing.lasts(key):
+            self.waiting.waits(key, WaitsFor.SERVER, f"it asked for {asked:g} s: {sentence(error)}", now)
+        else:
+            self.waiting.over(key)
         delay = self._retry_later(key, asked)
         expected = isinstance(error, ShardError)
         context.log.warning("failed, next try in %.3g s: %r", delay, error, exc_info=None if expected else error)
         return "conflict" if isinstance(error, Conflict) else "error"
-
-    def _forget(self, key: Key) -> None:
-        """The run did all that could be done."""
-        self._conflicts.pop(key, None)
-        self._waits.pop(key, None)
 
     def _is_gone(self, key: Key) -> bool:
         """Whether the view does not show the object; a successor under its name is another one."""
@@ -258,9 +264,8 @@ class Reconciler:
             self._runtime.journal.write(note)
         return delay
 
-    def _patience(self, key: Key, *, owner: bool) -> float:
-        """Seconds until a key that is not ready is tried again."""
-        waits = self._waits[key] = self._waits.get(key, 0) + 1
+    def _patience(self, waits: int, *, owner: bool) -> float:
+        """Seconds until a key that is not ready is tried again. waits: how often in a row it was not."""
         if owner:
             seconds = OWNER_SECONDS if waits <= PATIENT_OWNERS else SETTLED_OWNER_SECONDS
         else:

@@ -5,7 +5,7 @@ Lists of strings and of entries rather than one of changes: 100,000 changes, or 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from shards.change import Change
@@ -60,36 +60,35 @@ class Missing:
         self._gone.add(gone)
 
     def retold(self) -> Iterator[Change]:
-        """Once."""
+        """Once; lets go of what it has told of, so that what has gone is not freed all at once."""
         for key, gone in zip(self._keys.drain(), self._gone.drain(), strict=True):
             yield Change((key, gone), None)
 
 
-def retold(
-    missing: Missing, before: dict[str, Kept], now: dict[str, Kept], told: Container[str], initial: bool
-) -> Iterator[Change]:
-    """Once: deletions, then additions and modifications, in the list's order.
+class Arrivals:
+    """What a list added or modified, in its order."""
 
-    before: what the store held; it is emptied on the way, so that what has gone is not freed all at once.
-    now: what it holds; it may change while the changes are told. told: keys whose entry is another one than before
-    though the object is the same.
-    """
+    __slots__ = ("_keys", "_new", "_old")
+
+    def __init__(self) -> None:
+        self._keys = Column[str]()
+        self._old = Column[Kept | None]()
+        self._new = Column[Kept]()
+
+    def add(self, key: str, old: Kept | None, new: Kept) -> None:
+        self._keys.add(key)
+        self._old.add(old)
+        self._new.add(new)
+
+    def retold(self, initial: bool) -> Iterator[Change]:
+        """Once; lets go of what it has told of."""
+        for key, old, new in zip(self._keys.drain(), self._old.drain(), self._new.drain(), strict=True):
+            known = old is not None and old.uid == new.uid
+            yield Change((key, old) if old is not None and known else None, (key, new), initial)
+
+
+def all_new(entries: dict[str, Kept], initial: bool) -> Iterator[Change]:
+    """What comes into an empty store. entries may change while it is told."""
     # Tuples of what cannot be part of a cycle: two lists, or one of pairs, the collector would go through each time.
-    return _retold(missing, before, tuple(now), tuple(now.values()), told, initial)
-
-
-def _retold(
-    missing: Missing,
-    before: dict[str, Kept],
-    keys: tuple[str, ...],
-    entries: tuple[Kept, ...],
-    told: Container[str],
-    initial: bool,
-) -> Iterator[Change]:
-    yield from missing.retold()
-    for key, kept in zip(keys, entries, strict=True):
-        old = before.pop(key, None)
-        if old is kept or key in told:
-            continue
-        known = old is not None and old.uid == kept.uid
-        yield Change((key, old) if old is not None and known else None, (key, kept), initial)
+    keys, held = tuple(entries), tuple(entries.values())
+    return (Change(None, each, initial) for each in zip(keys, held, strict=True))

@@ -126,6 +126,7 @@ class LimitedTransport(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -138,17 +139,20 @@ class LimitedTransport(Transport):
             body=body,
             content_type=content_type,
             user_agent=user_agent,
+            accept=accept,
             timeout_seconds=timeout_seconds,
             not_after=not_after,
         )
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """As in Transport."""
         await self._limiter.take("GET")
-        async with self._inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds) as chunks:
+        async with self._inner.stream(
+            path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds
+        ) as chunks:
             yield chunks
 
     async def close(self) -> None:

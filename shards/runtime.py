@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -22,16 +21,6 @@ from shards.request_meters import NO_METERS, RequestMeters
 from shards.settings import ShardSettings
 from shards.shared_informer import SharedStreams
 from shards.slots import Slots
-
-COLLECT_AFTER = 50_000
-"""New objects after which the garbage collector looks at them. With Python's own 700 it takes a tenth of the CPU of a
-cold sync: it looks at objects of running reconciles again and again, which reference counts free anyway."""
-
-
-def collect_rarely() -> None:
-    """For a process that runs shards. Older generations keep Python's own rhythm, so that no cycle stays for good."""
-    _, *older = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER, *older)
 
 
 @dataclass

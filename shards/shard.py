@@ -27,6 +27,7 @@ from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views
 from shards.store import StoreReader
 from shards.tenure import Tenure
+from shards.waiting_keys import WaitingKey, clause
 from shards.watermark import ResourceMark, Watermark
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
@@ -55,6 +56,7 @@ class Shard:
         self._deadline_task: asyncio.Task[None] | None = None
         self._stopped = False
         self._made_at = runtime.clock()
+        self._gate: HandoverGate | None = None
         self._views = make_views(range, controllers, runtime, member, self._moved.set)
         self._engines = [make_engine(controller, range, runtime, self._views) for controller in controllers]
 
@@ -91,7 +93,7 @@ class Shard:
         self._tenure = tenure
         if self._runtime.settings.gate.enabled:
             digests = {name: view.source.digest for name, view in self._views.items()}
-            gate = HandoverGate(watermark, previous_epoch, digests)
+            gate = self._gate = HandoverGate(watermark, previous_epoch, digests)
             for name, view in self._views.items():
                 if view.informer.blind:
                     gate.demand_list(name)  # what is not seen reaches no mark
@@ -165,6 +167,15 @@ class Shard:
         return "; ".join(f"{name}: {trouble}" for name, trouble in found if trouble)
 
     @property
+    def closed(self) -> str:
+        """Why reconciles have not begun: its gate is closed, or its views are not there; "" once they have."""
+        if self.open:
+            return ""
+        stores = {name: view.store for name, view in self._views.items()}
+        gate = self._gate.reason(stores) if self._gate is not None else ""
+        return clause(self.trouble or gate or "its views are being listed")
+
+    @property
     def last_heard(self) -> float:
         """Boot-clock reading at the last byte of the view that has been silent longest; 0.0 before the first."""
         return min(view.informer.last_heard for view in self._views.values())
@@ -193,7 +204,7 @@ class Shard:
         return found
 
     def load(self) -> dict[str, float]:
-        """Figures of now (objects, queue_depth, parked, failing) and, per second, of the last minute."""
+        """Figures of now (objects, queue_depth, parked, failing, waiting) and, per second, of the last minute."""
         now = self._runtime.clock()
         primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
         rates = [engine.meter.rates(now) for engine in self._engines]
@@ -202,6 +213,7 @@ class Shard:
             "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
             "parked": float(sum(len(engine.parked) for engine in self._engines)),
             "failing": float(sum(engine.failing.count() for engine in self._engines)),
+            "waiting": float(sum(engine.waits.count(now) for engine in self._engines)),
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
@@ -209,6 +221,11 @@ class Shard:
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing: of each controller at most so many, the longest first."""
         return [each for engine in self._engines for each in engine.failing.told(engine.controller.name, most)]
+
+    def waiting(self, most: int) -> list[WaitingKey]:
+        """Keys that wait for long: of each controller at most so many, the longest first."""
+        now = self._runtime.clock()
+        return [each for engine in self._engines for each in engine.waits.told(engine.controller.name, most, now)]
 
     def measure(self) -> None:
         """Sets the gauges, for a look that comes now."""

@@ -184,7 +184,14 @@ def _make_part(
     namespace = source.namespace
     if can_share(source):
         make = StreamMaker(
-            runtime.limited, runtime.clock, runtime.rng, runtime.metrics, agent, namespace, runtime.journal
+            runtime.limited,
+            runtime.clock,
+            runtime.rng,
+            runtime.metrics,
+            agent,
+            namespace,
+            runtime.journal,
+            metadata_only=place.keeping.needs_metadata_only,
         )
         return SharedInformer(
             runtime.streams,
@@ -199,6 +206,8 @@ def _make_part(
             bodies=runtime.bodies[source.resource],
         )
     meters = HookCounts(runtime.metrics, str(source.resource), runtime.clock, runtime.journal)
+    kept = runtime.bodies[source.resource]
+    intake = place.keeping.intake(kept, runtime.clock, meters, api_version=source.resource.api_version)
     return Informer(
         runtime.limited,
         source,
@@ -211,7 +220,8 @@ def _make_part(
         namespace=namespace,
         user_agent=str(agent),
         journal=journal,
-        writer=StoreWriter(place.keeping.intake(runtime.bodies[source.resource], runtime.clock, meters)),
+        writer=StoreWriter(intake),
+        metadata_only=place.keeping.needs_metadata_only,
     )
 
 

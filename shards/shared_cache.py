@@ -36,11 +36,24 @@ class Keeping(NamedTuple):
     metadata_only: bool = False
     indexes: tuple[Index, ...] = ()
 
-    def intake(self, bodies: Bodies | None, clock: Clock | None, meters: HookMeters = NO_HOOK_METERS) -> Intake:
+    @property
+    def needs_metadata_only(self) -> bool:
+        """Whether the rest need not even be sent. A transform may make metadata of it."""
+        return self.metadata_only and self.transform is None
+
+    def intake(
+        self,
+        bodies: Bodies | None,
+        clock: Clock | None,
+        meters: HookMeters = NO_HOOK_METERS,
+        *,
+        api_version: str = "",
+    ) -> Intake:
         return Intake(
             bodies,
             transform=self.transform,
             metadata_only=self.metadata_only,
+            api_version=api_version,
             indexes=self.indexes,
             clock=clock,
             meters=meters,
@@ -101,7 +114,7 @@ class SharedCache:
         """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
         self.keeping = keeping or Keeping()
-        self.writer = StoreWriter(self.keeping.intake(bodies, clock, meters))
+        self.writer = StoreWriter(self.keeping.intake(bodies, clock, meters, api_version=source.resource.api_version))
         self.subscribers: list[Subscriber] = []
         self.waiters = ListWaiters()
         self.complete = False

@@ -21,8 +21,8 @@ from shards.slices import Slices
 from shards.source import FilterMode, Source
 from shards.store import Change, StoreReader
 
-StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str]
-"""(resource, namespace, query, member)."""
+StreamKey = tuple[Resource, str, tuple[tuple[str, str], ...], str, bool]
+"""(resource, namespace, query, member, whether metadata is all that comes)."""
 
 
 EVERYTHING = Keeping()
@@ -39,7 +39,7 @@ class SharedStreams:
         self, source: Source, make: StreamMaker, keeping: Keeping, bodies: Bodies
     ) -> tuple[SharedStream, SharedCache]:
         """The stream of that collection, and a cache of that source: the same one for all where it has no range."""
-        key = (source.resource, make.namespace, tuple(source.query()), make.user_agent.member)
+        key = (source.resource, make.namespace, tuple(source.query()), make.user_agent.member, make.metadata_only)
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = SharedStream(source, make)

@@ -43,6 +43,7 @@ class StreamMaker:
     namespace: str = ""
     journal: Journal = NO_JOURNAL
     """For what authors' functions do; a stream's own lists are no view's."""
+    metadata_only: bool = False
 
     def informer(
         self, source: RoutedSource, writer: RoutedWriter, on_progress: Callable[[], None], *, covered: KeyRange | None
@@ -60,6 +61,7 @@ class StreamMaker:
             namespace=self.namespace,
             user_agent=str(agent),
             writer=writer,
+            metadata_only=self.metadata_only,
         )
 
 
@@ -195,7 +197,8 @@ class SharedStream:
         if self._writer.reached:
             for cache in self.caches:
                 cache.reached(self._writer.reached, self.informer.current_at)
-        self.wake()
+        if any(cache.needs_list for cache in self.caches):
+            self.wake()
 
     def _refresh(self) -> None:
         for cache in self.caches:

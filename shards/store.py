@@ -7,7 +7,7 @@ writer. Versions that come in are decimal resource versions (`shards.objects.ver
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from shards.change import Change, Entry
 from shards.indexes import Indexes
@@ -15,7 +15,7 @@ from shards.intake import Intake
 from shards.kept import Kept, key_of
 from shards.objects import Meta, at_least, newest
 from shards.postings import Postings
-from shards.relisted import Missing, retold
+from shards.relisted import Arrivals, Missing, all_new
 from shards.store_reader import TOMBSTONES, StoreReader
 from shards.watch_requests import Freshness
 
@@ -140,6 +140,7 @@ class Replacement:
     """
 
     __slots__ = (
+        "_arrivals",
         "_began_at",
         "_comparing",
         "_entries",
@@ -160,6 +161,7 @@ class Replacement:
         self._names: dict[str, str] = {}
         self._owned = Postings()
         self._indexes = Indexes(writer._intake.index_names)
+        self._arrivals = Arrivals()
         self._reindexed: set[str] = set()
         """Keys of objects that are the same as in the store, and have another entry."""
         self._removed: list[str] = []
@@ -220,7 +222,7 @@ class Replacement:
         self._reindexed.discard(key)
 
     def compare(self) -> Iterator[None]:
-        """After the last `add`: looks for what the list does not have, in steps, between which others may run.
+        """After the last `add`: looks for what is different, in steps, between which others may run.
 
         To be exhausted before `commit`, which does what is left of it.
         """
@@ -235,6 +237,14 @@ class Replacement:
                 self._missing.add(uid, key, view._entries[key])
             if index % COMPARE_SLICE == 0:
                 yield
+        if not view._entries:
+            return  # all of it is new
+        for index, (key, kept) in enumerate(self._entries.items(), start=1):
+            old = view._entries.get(key)
+            if old is not kept and key not in self._reindexed:
+                self._arrivals.add(key, old, kept)
+            if index % COMPARE_SLICE == 0:
+                yield
 
     def commit(self, resource_version: str) -> Iterator[Change]:
         """Swaps the store's content, at once. The changes: deletions, then additions and modifications in list order.
@@ -247,8 +257,8 @@ class Replacement:
             raise RuntimeError("the store has changed since this list began")
         for _ in self.compare():
             pass
-        first = not view.resource_version
-        before, highest = view._entries, str(self._highest) if self._highest else ""
+        first, empty = not view.resource_version, not view._entries
+        highest = str(self._highest) if self._highest else ""
         regressed = not first and not at_least(resource_version, view.resource_version)
         view._entries, view._names, view._owned = self._entries, self._names, self._owned
         view._indexes = self._indexes
@@ -265,7 +275,9 @@ class Replacement:
                 del view._tombstones[uid]
         view.resource_version = resource_version
         writer._moves += 1
-        return retold(self._missing, before, self._entries, self._reindexed, first)
+        if empty:
+            return all_new(self._entries, first)
+        return chain(self._missing.retold(), self._arrivals.retold(first))
 
 
 def _link(names: dict[str, str], owned: Postings, indexes: Indexes, key: str, kept: Kept) -> None:

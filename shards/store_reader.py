@@ -10,7 +10,7 @@ import msgspec
 from shards.change import Held
 from shards.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.intake import Intake
-from shards.kept import Kept, LabelMatch, key_of, name_in
+from shards.kept import Kept, LabelMatch, key_of, name_in, primary_in
 from shards.objects import Key, Meta, Object, ObjectName, at_least
 from shards.postings import Postings
 
@@ -84,11 +84,11 @@ class StoreReader:
         return self._intake.partial
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, tuple) and len(name) == 2 and key_of(*name) in self._entries
+        return isinstance(name, ObjectName) and key_of(name.namespace, name.name) in self._entries
 
     def get(self, name: ObjectName) -> Object | None:
         """A copy of its own for every caller, decoded anew. None: not in this view, which does not mean absent."""
-        kept = self._entries.get(key_of(*name))
+        kept = self._entries.get(key_of(name.namespace, name.name))
         if kept is None:
             return None
         decoded: Object = msgspec.json.decode(kept.raw)
@@ -99,23 +99,23 @@ class StoreReader:
 
         Raises msgspec.ValidationError where the object does not fit, also for fields that were trimmed.
         """
-        kept = self._entries.get(key_of(*name))
+        kept = self._entries.get(key_of(name.namespace, name.name))
         return None if kept is None else decoder_of(type).decode(kept.raw)
 
     def raw(self, name: ObjectName) -> bytes | None:
         """The object's JSON."""
-        kept = self._entries.get(key_of(*name))
+        kept = self._entries.get(key_of(name.namespace, name.name))
         return None if kept is None else kept.raw
 
     def meta(self, name: ObjectName) -> Meta | None:
         """Its metadata, put together anew; `version_of` is cheaper where identity is all that is asked for."""
-        key = key_of(*name)
+        key = key_of(name.namespace, name.name)
         kept = self._entries.get(key)
         return None if kept is None else kept.meta(key)
 
     def version_of(self, name: ObjectName) -> tuple[str, str] | None:
         """UID and resourceVersion of the object."""
-        kept = self._entries.get(key_of(*name))
+        kept = self._entries.get(key_of(name.namespace, name.name))
         return None if kept is None else (kept.uid, kept.version)
 
     def name_of(self, uid: str) -> ObjectName | None:
@@ -143,7 +143,7 @@ class StoreReader:
 
     def each_key(self) -> Iterator[Key]:
         """The same as keys; far cheaper than their metadata."""
-        return (Key(*name_in(key), kept.uid) for key, kept in self.each_held())
+        return (primary_in(key, kept.uid) for key, kept in self.each_held())
 
     def find(self, index: str, value: str) -> Hits:
         """Names of the objects that are found under the value. Raises ConfigError for an index that is not declared."""
@@ -189,7 +189,7 @@ class StoreReader:
         earlier one of that name, below it contradicts itself, and proves nothing. Raises ValueError for a version that
         cannot be compared.
         """
-        kept = self._entries.get(key_of(*name))
+        kept = self._entries.get(key_of(name.namespace, name.name))
         if kept is not None:
             return at_least(kept.version, resource_version)
         return at_least(self._tombstones.get(uid, ""), resource_version) or at_least(

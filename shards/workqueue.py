@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from shards.breaker import TokenBucket
@@ -225,6 +225,11 @@ class WorkQueue(Generic[K]):
         self._ripen(now)
         heads = [next(iter(level.values())) for level in (self._high, self._low) if level]
         return now - min(heads, default=now)
+
+    @property
+    def running(self) -> Mapping[K, float]:
+        """Keys that are being run, the longest first, with the time since which they are."""
+        return self._running
 
     def started(self, now: float) -> tuple[float, float]:
         """Of the keys that run: the sum of the seconds for which they do, and the longest of them."""

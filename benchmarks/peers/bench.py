@@ -154,16 +154,17 @@ def sync(name, spec, args):
         done = peer.wait("all_reconciled", args.limit)
         time.sleep(5)
         steady, peak = memory(peer.pid), memory(peer.pid, "VmHWM")
+        # A fleet names its workers: what supervisor and agent cost is not theirs. They collect nothing for a harness.
+        workers = done.get("workers") or list(family(peer.pid))
+        shared = sum(map(shared_memory, workers))
         peer.ask(signal.SIGUSR1, "gc")
         time.sleep(0.5)
         synced, first = peer.events["synced"], peer.events["first_reconcile"]
-        # A fleet names its workers: what supervisor and agent cost is not theirs.
-        workers = done.get("workers") or list(family(peer.pid))
         return [
             {
                 "workers": len(workers),
                 "workers_cpu_s": done.get("workers_cpu_s", done["cpu"]),
-                "workers_pss_mib": sum(map(shared_memory, workers)) / MIB,
+                "workers_pss_mib": shared / MIB,
                 "sync_s": synced["after"],
                 "sync_cpu_s": synced["cpu"],
                 "first_s": first["after"],

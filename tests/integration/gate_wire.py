@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
-from shards.client import Query
+from shards.client import JSON, Query
 from shards.errors import Unreachable
 
 
@@ -42,9 +42,11 @@ class Wire(InProcessTransport):
         return answer
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._breakable(super().stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds))
+        return self._breakable(
+            super().stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
+        )
 
     @asynccontextmanager
     async def _breakable(

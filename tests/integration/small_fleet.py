@@ -27,8 +27,9 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.planner import PlanSettings
 from fleet.record import Incarnation
-from fleet.worker import Worker, WorkerSettings
+from fleet.worker import Worker
 from fleet.worker_journal import observed
+from fleet.worker_settings import WorkerSettings
 from shards.client import Client
 from shards.controller import Controller, identity_of, scope_of
 from shards.journal import KeptJournal, Note

@@ -20,7 +20,8 @@ from shards.keyrange import WHOLE
 from shards.kube import connect
 from shards.metrics import ShardMetrics
 from shards.objects import Key
-from shards.runtime import WorkerRuntime, collect_rarely
+from shards.process_memory import look_after_memory
+from shards.runtime import WorkerRuntime
 from shards.settings import QueueSettings, ShardSettings
 from shards.shard import Shard
 from shards.slots import Slots
@@ -58,7 +59,7 @@ async def tell_synced(shard):
 
 
 async def run():
-    collect_rarely()
+    look_after_memory()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)

@@ -19,7 +19,7 @@ from fleet.devcluster.decoding.jsontext import JsonError, read_json, too_deep
 from fleet.devcluster.decoding.pairs import duplicate_paths, with_pairs
 from fleet.devcluster.fields.gotext import go_text
 from fleet.devcluster.kinds.resources import ResourceType
-from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire import patchstatuses, statuses
 from fleet.devcluster.wire.requests import Request
 from shards.objects import Object
 
@@ -71,7 +71,7 @@ def patch_of(kind: ResourceType, request: Request) -> Patch:
 def _check_identity(kind: ResourceType, body: Any) -> None:
     """What the result of a patch on a custom resource calls itself. Raises StatusError where that is something else."""
     if not isinstance(body, dict):
-        raise statuses.refused_patch()
+        raise patchstatuses.refused_patch()
     given, version = body.get("kind"), body.get("apiVersion") or ""
     if not given or not isinstance(given, str) or not isinstance(version, str):
         return
@@ -86,7 +86,7 @@ def _check_identity(kind: ResourceType, body: Any) -> None:
 def check_type(kind: ResourceType, content_type: str) -> None:
     """Raises StatusError 415."""
     if content_type not in (_OF_CUSTOM if kind.custom else _ALL):
-        raise statuses.unsupported_patch(_OF_CUSTOM if kind.custom else ())
+        raise patchstatuses.unsupported_patch(_OF_CUSTOM if kind.custom else ())
 
 
 class _Read(msgspec.Struct):
@@ -114,12 +114,12 @@ class _Read(msgspec.Struct):
             if self.kind.custom:
                 _check_identity(self.kind, body)
             why = _BODY_WORDS.sub("", error.message)
-            raise statuses.bad_patch_result(self.shown(), self.worded(why)) from None
+            raise patchstatuses.bad_patch_result(self.shown(), self.worded(why)) from None
         if validation == "Ignore" or not (found or self.strict):
             return result
         sentences = [*self.strict, *(found if self.kind.custom else sorted(found))]
         if validation == "Strict":
-            raise statuses.bad_patch_result(self.shown(), "strict decoding error: " + ", ".join(sentences))
+            raise patchstatuses.bad_patch_result(self.shown(), "strict decoding error: " + ", ".join(sentences))
         self.warnings.extend(sentences)
         return result
 
@@ -173,9 +173,9 @@ class JsonPatch(_Read):
         try:
             result = apply_operations(msgspec.json.decode(msgspec.json.encode(old)), operations)
         except PatchRefused:
-            raise statuses.refused_patch() from None
+            raise patchstatuses.refused_patch() from None
         if too_deep(result):  # of copies into copies
-            raise statuses.refused_patch()
+            raise patchstatuses.refused_patch()
         return result
 
     def _check(self, operations: Any) -> None:
@@ -215,7 +215,7 @@ class StrategicPatch(_Read):
             if error.code == 400:
                 raise statuses.bad_request(str(error)) from None
             if error.code == 422:
-                raise statuses.refused_patch() from None
+                raise patchstatuses.refused_patch() from None
             raise statuses.StatusError(500, "", str(error)) from None
         result["kind"], result["apiVersion"] = self.kind.kind, self.kind.resource.api_version
         return result

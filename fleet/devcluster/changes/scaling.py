@@ -25,7 +25,7 @@ from fleet.devcluster.kinds.scale import ScaleFault, ScalePaths, scale_of, scale
 from fleet.devcluster.kinds.structure import Structure
 from fleet.devcluster.recording.requestlog import RequestLog
 from fleet.devcluster.storage.storage import Stored, Table, object_key
-from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire import patchstatuses, statuses
 from fleet.devcluster.wire.answers import Answer
 from fleet.devcluster.wire.requests import Request, Target
 from shards.objects import Object, Resource
@@ -123,14 +123,14 @@ class Scaling:
         wanted = read_wanted(SCALE, request.body or b"", validation=request.field_validation, warnings=request.warnings)
         owners, old = subject.owners, subject.scale
         if subject.kind.custom and Holder.of(manager) in owners:
-            raise statuses.unconverted_scale(wanted["metadata"])
+            raise patchstatuses.unconverted_scale(wanted["metadata"])
         try:
             application = Application(old, wanted, manager, _structure, _UNOWNED, SCALE.structure)
             scale, after = application.result(owners, force=request.flag("force"))
         except Conflicts as conflicts:
-            raise statuses.apply_conflict(conflicts.each()) from None
+            raise patchstatuses.apply_conflict(conflicts.each()) from None
         if subject.kind.custom and scale["spec"] != old["spec"]:
-            raise statuses.unconverted_scale(wanted["metadata"])
+            raise patchstatuses.unconverted_scale(wanted["metadata"])
         check_name(scale["metadata"], target.name)
         return _Change(scale, after)
 

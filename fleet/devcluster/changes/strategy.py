@@ -20,7 +20,7 @@ from fleet.devcluster.fields.resetfields import reset_fields
 from fleet.devcluster.kinds.resources import ResourceType
 from fleet.devcluster.kinds.scale import scale_causes
 from fleet.devcluster.schemas.values import same
-from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire import patchstatuses, statuses
 from shards.objects import Object
 
 _GENERATION_IGNORES = ("kind", "apiVersion", "metadata", "status")
@@ -70,7 +70,7 @@ def patched_body(kind: ResourceType, body: Any) -> Object:
         if kind.custom:
             raise
         text = msgspec.json.encode(body).decode()
-        raise statuses.bad_patch_result(text, error.message) from None
+        raise patchstatuses.bad_patch_result(text, error.message) from None
 
 
 def check_namespace(metadata: Object, namespace: str) -> None:

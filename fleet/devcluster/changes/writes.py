@@ -39,7 +39,7 @@ from fleet.devcluster.fields.tracking import Tracking, Types
 from fleet.devcluster.kinds.resources import ResourceType
 from fleet.devcluster.storage.outcome import Outcome
 from fleet.devcluster.storage.storage import Storage, Stored, Table, encode, object_key
-from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire import patchstatuses, statuses
 from shards.objects import Object
 
 
@@ -253,7 +253,7 @@ class Writer:
             if kind.custom or error.code != 400:
                 raise
             why = error.message.partition(f" cannot be handled as a {kind.kind}: ")[2]
-            raise statuses.unconverted(kind, wanted["metadata"], why) from None
+            raise patchstatuses.unconverted(kind, wanted["metadata"], why) from None
 
     def _change(
         self,

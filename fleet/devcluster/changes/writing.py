@@ -21,7 +21,7 @@ from fleet.devcluster.recording.requestlog import RequestLog
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.outcome import Outcome
 from fleet.devcluster.storage.storage import Storage, Table
-from fleet.devcluster.wire import statuses
+from fleet.devcluster.wire import patchstatuses
 from fleet.devcluster.wire.answers import Answer
 from fleet.devcluster.wire.requests import Request, Target
 from shards.objects import Object
@@ -102,7 +102,7 @@ class Writing:
                 kind=kind,
             )
         except Conflicts as conflicts:
-            raise statuses.apply_conflict(conflicts.each()) from None
+            raise patchstatuses.apply_conflict(conflicts.each()) from None
         return self._written("patch", request, target, table, outcome, kind)
 
     def delete(self, request: Request, target: Target, table: Table, kind: ResourceType | None = None) -> Answer:

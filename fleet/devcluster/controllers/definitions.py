@@ -38,6 +38,8 @@ class Definitions:
         """Names of definitions whose objects have not all gone."""
         self._stored_as: dict[str, ResourceType] = {}
         """By the name of the definition."""
+        self._specs: dict[str, Any] = {}
+        """What was served last, likewise."""
         storage.on_restore.append(self._begin_anew)
 
     def follow(self, kind: ResourceType, outcome: Outcome) -> None:
@@ -121,6 +123,14 @@ class Definitions:
             known = self._registry.get(each.resource)
             if each.resource.version in served and not _alike(known, each):
                 self._registry.add(each)
+        self._redefine(definition, types[0])
+
+    def _redefine(self, definition: Mapping[str, Any], kind: ResourceType) -> None:
+        name, spec = definition["metadata"]["name"], definition["spec"]
+        before = self._specs.get(name, spec)
+        self._specs[name] = spec
+        if before != spec:
+            self._storage.redefine(kind.resource)
 
     def _store_as(self, name: str, kind: ResourceType) -> None:
         """The stored version or its schema may have changed: what is stored is read with the new one from now on."""
@@ -187,6 +197,7 @@ class Definitions:
 
     def _drop(self, definition: Mapping[str, Any]) -> None:
         self._stored_as.pop(definition["metadata"]["name"], None)
+        self._specs.pop(definition["metadata"]["name"], None)
         kinds = self._served(definition)
         for each in kinds[:1]:
             table = self._storage.table(each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fleet.devcluster.faults import ConnectionRefused
@@ -31,6 +31,7 @@ class InProcessTransport(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -39,7 +40,7 @@ class InProcessTransport(Transport):
         await asyncio.sleep(0)
         if not_after is not None and self.clock() > not_after:
             raise NotOwner(f"the deadline of {method} {path} has passed")
-        headers = {"user-agent": user_agent, "content-type": content_type}
+        headers = {"user-agent": user_agent, "content-type": content_type, "accept": accept}
         try:
             async with asyncio.timeout(timeout_seconds):
                 answer = await self.server.handle(method, path, query, body, headers)
@@ -53,27 +54,27 @@ class InProcessTransport(Transport):
         return whole
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._stream(path, query, user_agent, idle_seconds)
+        return self._stream(path, query, {"user-agent": user_agent, "accept": accept}, idle_seconds)
 
     @asynccontextmanager
     async def _stream(
-        self, path: str, query: Query, user_agent: str, idle_seconds: float
+        self, path: str, query: Query, headers: Mapping[str, str], idle_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         if self.closed:
             raise Unreachable("the transport is closed", maybe_applied=False)
-        answer = await self._opened(path, query, user_agent, idle_seconds)
+        answer = await self._opened(path, query, headers, idle_seconds)
         try:
             yield _chunks(answer, path, idle_seconds)
         finally:
             if answer.stream is not None:
                 answer.stream.close()
 
-    async def _opened(self, path: str, query: Query, user_agent: str, idle_seconds: float) -> Answer:
+    async def _opened(self, path: str, query: Query, headers: Mapping[str, str], idle_seconds: float) -> Answer:
         try:
             async with asyncio.timeout(idle_seconds):
-                answer = await self.server.handle("GET", path, query, None, {"user-agent": user_agent})
+                answer = await self.server.handle("GET", path, query, None, headers)
                 if not 200 <= answer.status < 300:
                     raise error_from(answer.status, await _whole(answer), answer.retry_after or None)
                 return answer

@@ -9,7 +9,7 @@ from fleet.devcluster.reads.listoptions import version_of, wants_initial_events
 from fleet.devcluster.reads.selectors import Filter
 from fleet.devcluster.reads.watches import Tally, WatchStream, bookmark_line
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.devcluster.storage.storage import Storage, event_line, table_key
+from fleet.devcluster.storage.storage import Storage, TableKey, event_line, table_key
 from fleet.devcluster.storage.watchcache import WatchCache
 from fleet.devcluster.wire import statuses
 from fleet.devcluster.wire.requests import Request
@@ -28,7 +28,10 @@ class Watching:
         self._rng = rng
         self._settings = settings
         cache.on_restart.append(self.end)
+        self._since: dict[TableKey, int] = {}
+        """From where on there is a history, of resources whose definition has changed."""
         storage.on_drop.append(self.end)
+        storage.on_redefine.append(self.begin_anew)
 
     def open(self, request: Request, kind: ResourceType, wanted: Filter) -> WatchStream:
         """A stream that shows what the request asks for; it may end at once with an ERROR event. Raises StatusError.
@@ -78,6 +81,11 @@ class Watching:
             if resource is None or table_key(stream.kind.resource) == table_key(resource):
                 stream.close()
 
+    def begin_anew(self, resource: Resource) -> None:
+        """Ends all watches of a resource, in all its versions; none can be resumed from before."""
+        self._since[table_key(resource)] = self._cache.version
+        self.end(resource)
+
     def _version(self) -> int:
         return self._cache.version
 
@@ -92,7 +100,7 @@ class Watching:
         cache = self._cache
         table = cache.table(kind)
         if not initial:
-            oldest = max(table.floor, cache.since)
+            oldest = max(table.floor, cache.since, self._since.get(table_key(kind.resource), 0))
             if after < oldest:
                 raise statuses.too_old(after, oldest)
             for commit in table.after(after):

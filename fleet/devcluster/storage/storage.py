@@ -53,7 +53,8 @@ class Storage:
     """All tables under one version counter, which begins at 1 and rises by one with every commit.
 
     listeners: told every commit of every table, before the table's own listeners. on_restore: called after a restore.
-    on_drop: told of every resource that goes with its table. on_compact: told the version below which nothing can be
+    on_drop: told of every resource that goes with its table. on_redefine: told of every resource whose definition has
+    changed. on_compact: told the version below which nothing can be
     listed any more, and whether it cannot be watched from either.
     """
 
@@ -64,6 +65,7 @@ class Storage:
         self.listeners: list[Callable[[Commit], None]] = []
         self.on_restore: list[Callable[[], None]] = []
         self.on_drop: list[Callable[[Resource], None]] = []
+        self.on_redefine: list[Callable[[Resource], None]] = []
         self.on_compact: list[Callable[[int, bool], None]] = []
         self._tables: dict[TableKey, Table] = {}
 
@@ -89,6 +91,11 @@ class Storage:
         self._tables.pop(table_key(resource), None)
         for end in tuple(self.on_drop):
             end(resource)
+
+    def redefine(self, resource: Resource) -> None:
+        """Its definition has changed: the real server makes its caches anew."""
+        for begin_anew in tuple(self.on_redefine):
+            begin_anew(resource)
 
     def put(self, table: Table, body: Object) -> Commit:
         """Stores a new version of an object, or its first one. Raises StatusError 500 for one that is too large."""

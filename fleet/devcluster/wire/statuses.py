@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -147,14 +147,6 @@ def too_large(requested: int, current: int, *, with_cause: bool = True) -> Statu
     return StatusError(504, "Timeout", message, details=details)
 
 
-def unsupported_patch(accepted: Sequence[str]) -> StatusError:
-    """415. accepted: what custom resources say that they take; empty for built-in ones, which do not say."""
-    if not accepted:
-        return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-    message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
-    return StatusError(415, "UnsupportedMediaType", message)
-
-
 def internal_error(why: str) -> StatusError:
     """500 of a failure inside of the server."""
     return StatusError(500, "InternalError", f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
@@ -172,7 +164,8 @@ def _together(causes: Sequence[Cause]) -> str:
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
 
 
-def _cause_list(causes: Sequence[Cause]) -> list[dict[str, str]]:
+def cause_list(causes: Sequence[Cause]) -> list[dict[str, str]]:
+    """As they stand in `details.causes`."""
     return [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
 
 
@@ -182,7 +175,7 @@ def invalid(kind: ResourceType, name: str, causes: Sequence[Cause], *, by_plural
     singular = f"{kind.kind}.{group}" if group else kind.kind
     what = kind.qualified if by_plural else singular
     details = _details(kind, name, by_kind=not by_plural)
-    details["causes"] = _cause_list(causes)
+    details["causes"] = cause_list(causes)
     return StatusError(422, "Invalid", f'{what} "{name}" is invalid: {_together(causes)}', details=details)
 
 
@@ -203,21 +196,21 @@ def _misnamed(kind: str, group: str, name: str, cause: Cause) -> StatusError:
     details = {"name": name} if name else {}
     details |= {"group": group, "kind": kind} if group else {"kind": kind}
     message = f'{kind}{group and "."}{group} "{name}" is invalid: {cause.text()}'
-    return StatusError(422, "Invalid", message, details={**details, "causes": _cause_list([cause])})
+    return StatusError(422, "Invalid", message, details={**details, "causes": cause_list([cause])})
 
 
 def forbidden(kind: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
     """403."""
     details = _details(kind, name)
     if causes:
-        details["causes"] = _cause_list(causes)
+        details["causes"] = cause_list(causes)
     message = f'{kind.qualified} "{name}" is forbidden: {why}'
     return StatusError(403, "Forbidden", message, details=details)
 
 
 def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
     """422 of query parameters. kind: ListOptions, CreateOptions and so on."""
-    details = {"group": "meta.k8s.io", "kind": kind, "causes": _cause_list(causes)}
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": cause_list(causes)}
     return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_together(causes)}', details=details)
 
 
@@ -237,59 +230,11 @@ def no_such_subresource(kind: ResourceType, name: str) -> StatusError:
     return not_found(kind, name) if kind.custom else no_such_resource()
 
 
-def bad_patch_result(text: str, why: str) -> StatusError:
-    """422 of a patch whose result is no such object. text: the result."""
-    cause = Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(text).decode()}: {why}", "patch")
-    return StatusError(422, "Invalid", f' "" is invalid: {cause.text()}', details={"causes": _cause_list([cause])})
-
-
-def refused_patch() -> StatusError:
-    """422 of a patch that does not apply; the real server does not say why."""
-    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
-
-
-def unconverted(kind: ResourceType, metadata: Mapping[str, Any], why: str) -> StatusError:
-    """500 of an apply whose result is no object of the kind."""
-    into = f"{kind.resource.group}/{kind.resource.version}, Kind={kind.kind}"
-    return _unconverted(
-        metadata, into, f"unable to convert unstructured object to {into}: error decoding from json: {why}"
-    )
-
-
-def unconverted_scale(metadata: Mapping[str, Any]) -> StatusError:
-    """500 of an apply that would change the scale of a custom resource: the real server cannot do it either."""
-    why = "request to convert CR to an invalid group/version: autoscaling/v1"
-    return _unconverted(metadata, "autoscaling/v1, Kind=Scale", why)
-
-
-def _unconverted(metadata: Mapping[str, Any], into: str, why: str) -> StatusError:
-    what = f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {into})"
-    return StatusError(500, "", f"failed to convert new object {what} to proper version: {why}")
-
-
-def apply_conflict(conflicts: Sequence[tuple[str, str]]) -> StatusError:
-    """409 of a server-side apply. conflicts: who owns the field, and the field as a path."""
-    causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {holder}", "field": path}
-        for holder, path in conflicts
-    ]
-    if len(conflicts) == 1:
-        holder, path = conflicts[0]
-        message = f"Apply failed with 1 conflict: conflict with {holder}: {path}"
-    else:
-        lines: list[str] = []
-        for holder in dict.fromkeys(holder for holder, _ in conflicts):
-            lines.append(f"conflicts with {holder}:")
-            lines += [f"- {path}" for owner, path in conflicts if owner == holder]
-        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
-    return StatusError(409, "Conflict", message, details={"causes": causes})
-
-
 def reviewed_invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 of something that is answered without being stored. kind "": the real server forgets it in access reviews."""
     given = {"name": name, "group": group, "kind": kind}
     details: dict[str, Any] = {key: value for key, value in given.items() if value}
-    details["causes"] = _cause_list(causes)
+    details["causes"] = cause_list(causes)
     return StatusError(422, "Invalid", f'{kind}.{group} "{name}" is invalid: {_together(causes)}', details=details)
 
 

@@ -151,6 +151,35 @@ async def life_of_a_definition(stage: Stage) -> None:
     await kind.remove()
 
 
+async def watched_while_a_definition_changes(stage: Stage) -> None:
+    """Watches of all versions end, and none can be resumed from before, whatever it is that changes."""
+    kind = Defined(stage, "jars", "Jar")
+    both = version(_OBJECT), version(_OBJECT, "v2", storage=False)
+    await kind.create(*both)
+    columns = [{"name": "Text", "type": "string", "jsonPath": ".spec.text", "priority": 0}]
+    for number, versions in enumerate(
+        (
+            (both[0], {**both[1], "additionalPrinterColumns": columns}),
+            ({**both[0], "storage": False}, {**both[1], "storage": True}),
+            ({**both[0], "storage": False, "served": False}, {**both[1], "storage": True}),
+        )
+    ):
+        made = await stage.ask("POST", kind.path(version="v2"), kind.body(f"n{number}", version="v2"))
+        query = {"resourceVersion": made["metadata"]["resourceVersion"]}
+        async with (
+            stage.watch(kind.path(), query) as old,
+            stage.watch(kind.path(version="v2"), query) as new,
+        ):
+            await kind.change({"spec": {"versions": list(versions)}})
+            await old(1)
+            await new(1)
+        await kind.served("v2")  # the real server's new cache says 429 until it is filled
+        await stage.ask("GET", kind.path(version="v2"), query={**query, "resourceVersionMatch": "NotOlderThan"})
+    await kind.unserved()
+    await stage.ask("GET", kind.path(), query={"watch": "true", "timeoutSeconds": "1"})
+    await kind.remove()
+
+
 def _accepted(answer: Document) -> bool:
     return bool((answer.get("status") or {}).get("conditions"))
 
@@ -179,5 +208,6 @@ HISTORIES = (
     refused_schemas,
     warned_of_definitions,
     life_of_a_definition,
+    watched_while_a_definition_changes,
     names_in_conflict,
 )

@@ -67,6 +67,7 @@ class Noting(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -78,14 +79,19 @@ class Noting(Transport):
             self.pages = self.pages + 1 if "continue" in found else 1
             self.before_page.pop(self.pages, lambda: None)()
         return await self._inner.request(
-            method, path, query=list(found.items()), user_agent=user_agent, timeout_seconds=timeout_seconds
+            method,
+            path,
+            query=list(found.items()),
+            user_agent=user_agent,
+            accept=accept,
+            timeout_seconds=timeout_seconds,
         )
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         self._note("watch", dict(query))
-        return self._inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds)
+        return self._inner.stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -23,7 +23,7 @@ from shards.errors import Expired
 from shards.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Resource
-from shards.runtime import collect_rarely
+from shards.process_memory import collect_rarely
 from shards.settings import ScopeSettings
 from shards.source import FilterMode, Source
 
@@ -68,6 +68,7 @@ class Changing(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -85,7 +86,7 @@ class Changing(Transport):
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         yield self._until_expired()
 

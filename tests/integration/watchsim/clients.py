@@ -36,6 +36,7 @@ class SmallPages(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -46,14 +47,15 @@ class SmallPages(Transport):
             body=body,
             content_type=content_type,
             user_agent=user_agent,
+            accept=accept,
             timeout_seconds=timeout_seconds,
             not_after=not_after,
         )
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self.inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds)
+        return self.inner.stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
 
     async def close(self) -> None:
         await self.inner.close()
@@ -77,7 +79,7 @@ class GoesOnAcrossExpiry(SmallPages):
     """After a 410 it watches on from where the server is now, without a list."""
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         return self._stream(path, query, user_agent, idle_seconds)
 
@@ -115,8 +117,10 @@ class AnyList(SmallPages):
     """Lists from whatever cache answers, however old (resourceVersion=0), and so goes back in time."""
 
     async def request(self, method: str, path: str, *, query: Query = (), **options: Any) -> bytes:
-        if not any(name in ("continue", "resourceVersion") for name, _ in query):
-            query = [*query, ("resourceVersion", "0")]
+        asked = dict(query)
+        if "continue" not in asked:
+            asked.pop("resourceVersionMatch", None)
+            query = list({**asked, "resourceVersion": "0"}.items())
         return await super().request(method, path, query=query, **options)
 
 
@@ -128,7 +132,7 @@ class LeavesStreamsOpen(SmallPages):
         self.left: list[AbstractAsyncContextManager[AsyncIterator[bytes]]] = []
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         return self._stream(path, query, user_agent, idle_seconds)
 
@@ -149,7 +153,7 @@ class LeavesTasksBehind(SmallPages):
         self.tasks: list[asyncio.Task[None]] = []
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         self.tasks.append(asyncio.create_task(asyncio.sleep(1e9), name="left behind"))
-        return super().stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds)
+        return super().stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)

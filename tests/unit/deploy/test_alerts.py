@@ -32,6 +32,7 @@ def well(now: float) -> Iterable[Sample]:
     yield "shardfleet_unowned_ranges", 0, {"worker": "agent"}
     yield "shardfleet_worker_restarts_total", 1, {"worker": "worker-0"}
     yield "shardfleet_failing_keys", 0, GATED
+    yield "shardfleet_waiting_keys", float(now % 300 == 0), GATED
     yield "shardfleet_view_age_seconds", now % 60, {"view": "v1/sites", "shard": "s1", "worker": "worker-0"}
     yield "shardfleet_hook_failures_total", 3, {"hook": "transform", "resource": "v1/sites"}
     yield "workqueue_depth", 40 + now % 120, NAMES | {"shard": "s1", "priority": "0", "worker": "worker-0"}
@@ -60,6 +61,7 @@ TROUBLES: dict[str, Callable[[float], dict[str, float]]] = {
     "ShardfleetNoCoordinator": lambda _: {"shardfleet_coordinator": 0},
     "ShardfleetWorkerRestarts": lambda passed: {"shardfleet_worker_restarts_total": 1 + passed // 60},
     "ShardfleetKeysKeepFailing": lambda _: {"shardfleet_failing_keys": 1},
+    "ShardfleetKeysWait": lambda _: {"shardfleet_waiting_keys": 2},
     "ShardfleetViewStale": lambda passed: {"shardfleet_view_age_seconds": passed},
     "ShardfleetHooksFail": lambda passed: {"shardfleet_hook_failures_total": 3 + passed // 60},
     "ShardfleetQueueGrows": lambda passed: {"workqueue_depth": 40 + 5 * passed},

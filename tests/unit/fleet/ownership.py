@@ -21,11 +21,13 @@ from fleet.object_names import Kind
 from fleet.planner import PlanSettings
 from fleet.record import Incarnation, MemberRecord, ShardMap, ShardRecord
 from fleet.record_cache import Record
-from fleet.worker import Worker, WorkerSettings
+from fleet.worker import Worker
+from fleet.worker_settings import WorkerSettings
 from shards.errors import Undrained
 from shards.failing_keys import FailingKey
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
 from shards.tenure import Tenure
+from shards.waiting_keys import WaitingKey
 from shards.watermark import Watermark
 
 IDENTITY = "websites"
@@ -111,12 +113,20 @@ class FakeShard:
     def failing(self, most: int) -> list[FailingKey]:
         return []
 
+    def waiting(self, most: int) -> list[WaitingKey]:
+        return []
+
+    @property
+    def closed(self) -> str:
+        return "" if self.open else "its views are being listed"
+
     def load(self) -> dict[str, float]:
         return {
             "objects": 3.0,
             "queue_depth": 2.0,
             "parked": 1.0,
             "failing": 0.0,
+            "waiting": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
         }

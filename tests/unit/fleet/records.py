@@ -17,6 +17,7 @@ from fleet.record import (
     ShardRecord,
     ShardStatus,
     Standby,
+    WaitingRecord,
 )
 from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, equal_boundaries
 from shards.watermark import ResourceMark, Unseen, Watermark
@@ -40,8 +41,9 @@ def ranges(draw: st.DrawFn) -> KeyRange:
 
 holders = st.builds(Holder, member_names, counts)
 incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
-loads = st.builds(ShardLoad, counts, counts, counts, counts, figures, figures)
+loads = st.builds(ShardLoad, counts, counts, counts, counts, counts, figures, figures, texts)
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
+waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
 members = st.builds(
     MemberRecord,
     name=member_names,
@@ -57,6 +59,7 @@ members = st.builds(
     renewals=counts,
     loads=st.dictionaries(texts, loads, max_size=3),
     failing=st.lists(failing, max_size=2).map(tuple),
+    waiting=st.lists(waiting, max_size=2).map(tuple),
     version=versions,
     uid=st.text(min_size=1, max_size=12),
 )

@@ -11,7 +11,7 @@ import pytest
 
 from fleet import __version__, cli, rundir
 from fleet.status_reader import FleetNotFound
-from fleet.status_rows import FailingRow
+from fleet.status_rows import FailingRow, WaitingRow
 from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.errors import ConfigError, ShardError
 
@@ -230,14 +230,19 @@ def test_whatever_escapes_has_a_code_and_at_most_one_sentence(
 FAILS = FailingRow(
     "sites", "default/a", "0" * 16 + "-" + "f" * 16, "web-0-0", "2026-11-30T10:00:00Z", 7, "E at a.py:1", False
 )
+WAITS = WaitingRow(
+    "sites", "default/b", "0" * 16 + "-" + "f" * 16, "web-0-0", "2026-11-30T10:00:00Z", 7, "not ready", "a child"
+)
 
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
         (("--failing",), "sites       default/a  0000-ffff  web-0-0  2026-11-30T10:00:00Z"),
+        (("--failing",), "sites       default/b  0000-ffff  web-0-0  2026-11-30T10:00:00Z"),
         (("--failing", "-o", "json"), '"failingKeys": 3'),
-        ((), "3 keys keep failing: --failing"),
+        (("--failing", "-o", "json"), '"waitsFor": "not ready"'),
+        ((), "3 keys keep failing  1 key waits for long: --failing"),
         (("-o", "json"), '"failingKeys": 3'),
     ],
 )
@@ -246,7 +251,8 @@ def test_status_shows_which_keys_keep_failing(
 ) -> None:
     async def some_fail(*_: object) -> FleetStatus:
         sight = Sight("web", "default", None, {}, {}, None)
-        return msgspec.structs.replace(fleet_status(sight), failing_keys=3, failing=(FAILS,))
+        stuck = {"failing_keys": 3, "failing": (FAILS,), "waiting_keys": 1, "waiting": (WAITS,)}
+        return msgspec.structs.replace(fleet_status(sight), **stuck)
 
     monkeypatch.setattr(cli, "_read_status", some_fail)
     outcome = fleet("status", "--kubeconfig", "x", *arguments)

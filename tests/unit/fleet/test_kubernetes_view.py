@@ -162,6 +162,7 @@ class Switching(InProcessTransport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -172,6 +173,7 @@ class Switching(InProcessTransport):
             body=body,
             content_type=content_type,
             user_agent=user_agent,
+            accept=accept,
             timeout_seconds=timeout_seconds,
             not_after=not_after,
         )

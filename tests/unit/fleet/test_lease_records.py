@@ -27,7 +27,16 @@ from fleet.lease_records import (
 )
 from fleet.map_record import configmap_from_map
 from fleet.object_names import Names
-from fleet.record import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.record import (
+    CoordinatorRecord,
+    Holder,
+    Incarnation,
+    MemberRecord,
+    ShardLoad,
+    ShardMap,
+    ShardRecord,
+    ShardStatus,
+)
 from fleet.reshard import is_mangled
 from fleet.shard_lease import MAX_WATERMARK_BYTES, lease_from_shard, shard_record
 from shards.keyrange import WHOLE
@@ -250,8 +259,16 @@ def test_loads_that_cannot_be_read_are_none(broken: str) -> None:
 
 
 @pytest.mark.parametrize("broken", ["{", "{}", '[{"controller": "a"}]', '[{"since": "long ago"}]'])
-def test_failing_keys_that_cannot_be_read_are_none(broken: str) -> None:
+def test_failing_and_waiting_keys_that_cannot_be_read_are_none(broken: str) -> None:
     assert read_member(annotated(member_lease(member()), failing=broken)).failing == ()
+    assert read_member(annotated(member_lease(member()), waiting=broken)).waiting == ()
+
+
+def test_what_is_zero_takes_no_room_in_the_loads() -> None:
+    lease = member_lease(member(loads={"r": ShardLoad(objects=7), "s": ShardLoad()}))
+    [text] = [text for name, text in lease["metadata"]["annotations"].items() if name.endswith("/loads")]
+    assert text == '{"r":{"objects":7},"s":{}}'
+    assert read_member(lease).loads == {"r": ShardLoad(objects=7), "s": ShardLoad()}
 
 
 @pytest.mark.parametrize(

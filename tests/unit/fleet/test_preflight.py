@@ -54,6 +54,7 @@ class ScriptedTransport(Transport):
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -66,7 +67,7 @@ class ScriptedTransport(Transport):
         return msgspec.json.encode({"status": {"allowed": self.allows(attributes)}})
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[Any]:
         raise AssertionError("no check watches")
 

@@ -12,8 +12,9 @@ import pytest
 from fleet.exitcodes import EX_DEADLINE
 from fleet.handover import Phase, Seen
 from fleet.local_store import Faults, LocalStore
-from fleet.range_runner import RangeRunner, RunnerContext
+from fleet.range_runner import RangeRunner
 from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus, Standby
+from fleet.runner_context import RunnerContext
 from fleet.telemetry import Telemetry
 from shards.errors import NotOwner
 from shards.keyrange import WHOLE, KeyRange

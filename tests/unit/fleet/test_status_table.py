@@ -1,13 +1,24 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from fleet.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad, ShardMap, ShardRecord, ShardStatus
-from fleet.status_table import failing_keys, render, write
+from fleet.record import (
+    FailingRecord,
+    Holder,
+    Incarnation,
+    MemberRecord,
+    ShardLoad,
+    ShardMap,
+    ShardRecord,
+    ShardStatus,
+    WaitingRecord,
+)
+from fleet.status_table import render, write
 from fleet.statusview import FleetStatus, Sight, fleet_status
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 
@@ -112,20 +123,66 @@ def test_a_short_table_keeps_shards_whose_keys_fail() -> None:
 def test_failing_keys_are_listed_with_controller_shard_time_and_error() -> None:
     terminal = replace(FAILS, key="default/b", error="TerminalError: no size", terminal=True, since=1_800_000_060)
     stream = io.StringIO()
-    write(
-        fleet_status(replace(SIGHT, members={"web-0": replace(FAILING, failing=(FAILS, terminal))})),
-        stream,
-        failing=True,
-    )
+    members = {"web-0": replace(FAILING, failing=(FAILS, terminal))}
+    write(fleet_status(replace(SIGHT, members=members, at=1_800_000_000 + 3700)), stream, failing=True)
     lines = stream.getvalue().splitlines()
-    assert lines[1].split()[:6] == ["sites", "default/a", "0000-3fff", "web-0", "2027-01-15T08:00:00Z", "12"]
+    assert lines[1].split()[:5] == ["sites", "default/a", "0000-3fff", "web-0", "2027-01-15T08:00:00Z"]
+    assert lines[1].split()[5:10] == ["1", "h", "1", "min", "12"]
     assert lines[1].endswith("ValueError at websites.py:7")
     assert lines[2].endswith("TerminalError: no size (not tried again until the object changes)")
     assert lines[3] == "and 1 more"
 
 
-def test_without_failing_keys_it_says_so() -> None:
-    console = Console(file=io.StringIO(), width=80)
-    console.print(failing_keys(fleet_status(SIGHT)))
-    assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue() == "no key of web keeps failing\n"
+WAITS = WaitingRecord("sites", "default/c", str(RANGES[0]), 1_800_000_000, 9, "not ready", "the volume is not bound")
+WAITING = replace(MEMBER, loads={str(RANGES[0]): ShardLoad(objects=5, waiting=2)}, waiting=(WAITS,))
+
+
+def stuck(member: MemberRecord, seconds: float = 95.0) -> list[str]:
+    stream = io.StringIO()
+    write(fleet_status(replace(SIGHT, members={"web-0": member}, at=1_800_000_000 + seconds)), stream, failing=True)
+    return stream.getvalue().splitlines()
+
+
+def test_keys_that_wait_for_long_are_in_the_headline_and_counted_by_member_and_shard() -> None:
+    shown = text(fleet_status(replace(SIGHT, members={"web-0": WAITING})))
+    assert "2 keys wait for long: --failing" in shown
+    assert "failing" not in shown.replace("--failing", "")
+    for beginning in ("web-0", "0000-3fff"):
+        [line] = [line for line in shown.splitlines() if line.startswith(beginning)]
+        assert line.split()[-1] == "2"
+
+
+def test_they_are_listed_with_what_they_wait_for_and_why() -> None:
+    lines = stuck(WAITING)
+    assert lines[1].split()[:8] == ["sites", "default/c", "0000-3fff", "web-0", "2027-01-15T08:00:00Z", "1", "min", "9"]
+    assert lines[1].endswith("not ready  the volume is not bound")
+    assert lines[2] == "and 1 more"
+
+
+def test_failing_and_waiting_keys_are_two_tables() -> None:
+    both = replace(
+        WAITING,
+        loads={str(RANGES[0]): ShardLoad(failing=1, waiting=1)},
+        failing=(FAILS,),
+        waiting=(WAITS,),
+    )
+    heads = [line.split()[-2:] for line in stuck(both) if line.startswith("controller")]
+    assert heads == [["last", "error"], ["for", "because"]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "0 s"), (59, "59 s"), (119, "1 min"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")]
+)
+def test_how_long_is_told_in_two_units_at_most(seconds: float, shown: str) -> None:
+    assert re.search(rf"Z +{shown} +9 ", stuck(WAITING, seconds)[1])
+
+
+def test_without_such_keys_it_says_so() -> None:
+    assert stuck(MEMBER) == ["no key of web keeps failing, and none waits for long"]
+
+
+def test_a_shard_whose_reconciles_have_not_begun_says_why_and_stays_in_a_short_table() -> None:
+    closed = {str(RANGES[2]): ShardLoad(closed="v1/sites: waits for a list that began after the claim")}
+    shown = text(fleet_status(replace(SIGHT, members={"web-0": replace(MEMBER, loads=closed)})), longest=1)
+    assert "8000-bfff" in shown
+    assert "waits for a list that began after the claim" in shown

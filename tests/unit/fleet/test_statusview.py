@@ -16,6 +16,7 @@ from fleet.record import (
     ShardRecord,
     ShardStatus,
     Standby,
+    WaitingRecord,
 )
 from fleet.statusview import FleetStatus, MemberState, ShardRow, ShardState, Sight, fleet_status
 from shards.keyrange import WHOLE, KeyRange, PartitionKey
@@ -172,6 +173,29 @@ def test_what_another_member_says_about_a_range_does_not_count() -> None:
 def test_a_moment_that_is_none_is_left_out(since: int) -> None:
     [row] = fleet_status(with_member(replace(A, failing=(replace(FAILS, since=since),)))).failing
     assert row.since == ""
+
+
+WAITS = WaitingRecord("sites", "default/c", str(WHOLE), 1_800_000_000, 9, "not ready", "the volume is not bound")
+
+
+def test_keys_that_wait_for_long_are_told_by_their_owner_too() -> None:
+    status = fleet_status(with_member(replace(A, loads={str(WHOLE): ShardLoad(waiting=2)}, waiting=(WAITS,))))
+    assert (status.waiting_keys, status.members[0].waiting, status.shards[0].waiting) == (2, 2, 2)
+    [row] = status.waiting
+    assert (row.key, row.member, row.since, row.times) == ("default/c", A.name, "2027-01-15T08:00:00Z", 9)
+    assert (row.waits_for, row.why, row.for_seconds) == ("not ready", "the volume is not bound", None)
+
+
+@pytest.mark.parametrize(("at", "seconds"), [(1_800_000_090.4, 90), (1_799_999_000.0, 0)])
+def test_how_long_is_told_by_the_reader_s_clock(at: float, seconds: float) -> None:
+    sight = replace(with_member(replace(A, failing=(FAILS,), waiting=(WAITS,))), at=at)
+    status = fleet_status(sight)
+    assert (status.failing[0].for_seconds, status.waiting[0].for_seconds) == (seconds, seconds)
+
+
+def test_an_owned_shard_whose_reconciles_have_not_begun_says_why() -> None:
+    status = fleet_status(with_member(replace(A, loads={str(WHOLE): ShardLoad(closed="its views are being listed")})))
+    assert (status.shards[0].state, status.shards[0].why) == ("owned", "its views are being listed")
 
 
 def test_failing_keys_are_part_of_the_json() -> None:

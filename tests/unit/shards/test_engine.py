@@ -681,4 +681,4 @@ class TestDrain:
 
 
 def test_a_key_is_namespace_name_and_uid() -> None:
-    assert Key._fields == ("namespace", "name", "uid")
+    assert Key.__struct_fields__ == ("namespace", "name", "uid")

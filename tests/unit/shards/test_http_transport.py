@@ -363,16 +363,48 @@ class TestStreams:
             await anext(chunks)
         assert await rig.server.ends.get() == "reset"
 
+    async def test_a_stream_is_not_silent_while_its_chunks_are_worked_on(self, rig: Rig) -> None:
+        rig.server.answers = lambda _: STREAM + chunk(b"a\n")
+        async with rig.transport.stream("/api", idle_seconds=0.1) as chunks:
+            assert await anext(chunks) == b"a\n"
+            began = asyncio.get_running_loop().time()
+            while asyncio.get_running_loop().time() - began < 0.3:
+                await asyncio.sleep(0)
+            rig.server.writers[-1].write(chunk(b"b\n"))
+            assert await anext(chunks) == b"b\n"
+            with pytest.raises(Unreachable, match="silent"):
+                await anext(chunks)
+
+    async def test_a_chunk_now_and_then_is_enough_not_to_be_silent(self, rig: Rig) -> None:
+        rig.server.answers = lambda _: STREAM + chunk(b"0\n")
+        async with rig.transport.stream("/api", idle_seconds=0.2) as chunks:
+            loop = asyncio.get_running_loop()
+            for number in range(1, 6):
+                loop.call_later(0.1 * number, rig.server.writers[-1].write, chunk(b"%d\n" % number))
+            assert [await anext(chunks) for _ in range(6)] == [b"%d\n" % number for number in range(6)]
+
     async def test_one_that_has_ended_leaves_its_connection_to_the_next(self, rig: Rig) -> None:
         rig.server.answers = lambda request: (
             STREAM + chunk(b"a\n") + b"0\r\n\r\n" if request.target == "/first" else STREAM + chunk(b"b\n")
         )
         async with AsyncExitStack() as second_stack:
             async with rig.transport.stream("/first") as first:
-                assert await anext(first) == b"a\n"
+                assert [each async for each in first] == [b"a\n"]
+            second = await second_stack.enter_async_context(rig.transport.stream("/second"))
+            assert await anext(second) == b"b\n"
+            assert rig.server.connections == 1
+            rig.server.writers[-1].write(chunk(b"c\n"))
+            assert await anext(second) == b"c\n"
+
+    async def test_leaving_one_that_has_ended_costs_no_other_one(self, rig: Rig) -> None:
+        rig.server.answers = lambda request: (
+            STREAM + chunk(b"a\n") + b"0\r\n\r\n" if request.target == "/first" else STREAM + chunk(b"b\n")
+        )
+        async with AsyncExitStack() as second_stack:
+            async with rig.transport.stream("/first") as first:
+                assert [each async for each in first] == [b"a\n"]
                 second = await second_stack.enter_async_context(rig.transport.stream("/second"))
                 assert await anext(second) == b"b\n"
-            assert rig.server.connections == 1
             rig.server.writers[-1].write(chunk(b"c\n"))
             assert await anext(second) == b"c\n"
 

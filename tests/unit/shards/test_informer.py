@@ -95,6 +95,7 @@ class Server:
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -106,7 +107,7 @@ class Server:
         return answer if isinstance(answer, bytes) else await answer
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         assert (path, user_agent, idle_seconds) == ("/api/v1/namespaces/ns/configmaps", "fleet/test", 75.0)
         self._note("watch", query)

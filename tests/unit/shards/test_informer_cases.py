@@ -18,7 +18,7 @@ from fleet.devcluster.faults import Events, Match
 from fleet.devcluster.faults.words import HideEvents
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import Query
+from shards.client import JSON, Query
 from shards.errors import ApiError, Forbidden, ShardError, Unauthorized, Unreachable, api_error
 from shards.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
@@ -243,7 +243,7 @@ class TestStreams:
         async def script() -> None:
             await rig.until(lambda: rig.server.kinds().count("list") == 3)
             assert (rig.held(), rig.informer.synced.is_set()) == ({"a": "90"}, False)
-            assert "could not find" in rig.informer.trouble
+            assert "does not serve v1/configmaps" in rig.informer.trouble
             await rig.informer.synced.wait()
             assert (rig.held(), rig.told()[-1]) == ({}, ("deleted", "90"))
 
@@ -260,7 +260,7 @@ class Gap:
         self.paths: list[str] = []
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         return self._stream(path, query, user_agent)
 

@@ -122,6 +122,10 @@ class TestTransform:
         assert "transform took 0.250 s for ns/a" in caplog.text
 
 
+def meta_of(raw: bytes) -> Meta:
+    return msgspec.json.decode(raw, type=_Object).metadata
+
+
 class TestMetadataOnly:
     def test_nothing_is_kept_but_metadata(self) -> None:
         entry = thing("a", size=1)
@@ -132,10 +136,15 @@ class TestMetadataOnly:
         assert view.meta(A) == entry.meta
         assert view.partial
 
+    def test_what_the_server_has_reduced_says_its_own_version_and_no_kind_that_it_is_not(self) -> None:
+        metadata = b'{"name":"a","namespace":"ns","uid":"u","resourceVersion":"5"}'
+        raw = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":' + metadata + b"}"
+        view = filled(Intake(metadata_only=True, api_version="demo/v1"), Entry(meta_of(raw), raw))
+        assert view.raw(A) == b'{"apiVersion":"demo/v1","metadata":' + metadata + b"}"
+
     def test_what_the_server_has_reduced_already_is_kept_as_it_is(self) -> None:
         raw = b'{"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"5"}}'
-        meta = msgspec.json.decode(raw, type=_Object).metadata
-        assert filled(Intake(metadata_only=True), Entry(meta, raw)).raw(A) == raw
+        assert filled(Intake(metadata_only=True), Entry(meta_of(raw), raw)).raw(A) == raw
 
     def test_a_transform_sees_the_whole_object(self) -> None:
         def note(body: Object) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck
+from shards.client import PARTIAL, PARTIAL_LIST
 from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.errors import ConfigError, NotOwner, Undrained
@@ -170,6 +171,30 @@ class TestRunning:
         store = shard.views[str(SECRETS)].store
         assert [meta.name for meta in store.metas()] == ["mine"]
         assert "data" not in (store.get(ObjectName("default", "mine")) or {})
+
+    @pytest.mark.parametrize("sharded", [False, True], ids=["shared", "of its own"])
+    async def test_of_what_is_held_as_metadata_the_rest_is_not_even_sent(self, world: World, sharded: bool) -> None:
+        world.runtime.server_side_sharding = sharded
+        websites = Controller("websites", primary=str(WEBSITES), metadata_only=True).owns(str(CONFIGMAPS))
+
+        @websites.reconcile
+        async def reconcile(ctx: Context, request: Request) -> None:
+            await ctx.client.ensure(CONFIGMAPS, {"metadata": {"name": f"{request.name}-page"}})
+
+        site = world.website("a", text="x" * 1000)
+        shard = await world.running(websites)
+        await settled()
+        await world.kubectl.merge_patch(WEBSITES, "default", "a", {"metadata": {"labels": {"tier": "web"}}})
+        await settled()
+        store = shard.views[str(WEBSITES)].store
+        found = store.get(ObjectName("default", "a"))
+        assert found is not None
+        assert (set(found), found["apiVersion"]) == ({"apiVersion", "metadata"}, WEBSITES.api_version)
+        assert found["metadata"]["labels"] == {"tier": "web"}
+        page = await world.kubectl.get(CONFIGMAPS, "default", "a-page")
+        assert page["metadata"]["ownerReferences"][0]["kind"] == site["kind"]
+        accepts = {(path, accept) for path, accept in world.transport.accepted if "website" in path}
+        assert accepts == {(WEBSITES.path(), PARTIAL_LIST), (WEBSITES.path(), PARTIAL)}
 
     async def test_what_a_transform_drops_is_not_in_the_view_and_cannot_be_lost_by_an_update(
         self, world: World

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shards.client import Query
+from shards.client import JSON, Query
 from shards.context import Context, Request
 from shards.controller import Controller
 from shards.errors import Unreachable
@@ -60,9 +60,13 @@ class Streams:
             finally:
                 self.open -= 1
 
-        def stream(path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0) -> Any:
+        def stream(
+            path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
+        ) -> Any:
             self.opened.append(path)
-            return _Counted(plain(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds), counted())
+            return _Counted(
+                plain(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds), counted()
+            )
 
         monkeypatch.setattr(world.transport, "stream", stream)
 

@@ -200,6 +200,7 @@ class Server:
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
@@ -213,7 +214,7 @@ class Server:
         return msgspec.json.encode({"items": [{"metadata": {"uid": uid}} for uid in found] or None})
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         raise AssertionError("a probe lists")
 

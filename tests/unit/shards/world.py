@@ -71,6 +71,8 @@ class RecordingTransport:
     def __init__(self, inner: InProcessTransport) -> None:
         self.inner = inner
         self.sent: list[Sent] = []
+        self.accepted: list[tuple[str, str]] = []
+        """Of lists and watches of informers: path and Accept."""
         self.fail: Callable[[Sent], Exception | None] = lambda _: None
         self.before: Callable[[Sent], None] = lambda _: None
         self.latency_seconds = 0.0
@@ -84,12 +86,15 @@ class RecordingTransport:
         body: bytes | None = None,
         content_type: str = JSON,
         user_agent: str = "",
+        accept: str = JSON,
         timeout_seconds: float = 30.0,
         not_after: float | None = None,
     ) -> bytes:
         agent = UserAgent.parse(user_agent) or UserAgent("")
         decoded = None if body is None else msgspec.json.decode(body)
         sent = Sent(method, unquote(path), decoded, agent, timeout_seconds, not_after, self.inner.clock())
+        if sent.agent.reason == "informer":
+            self.accepted.append((path, accept))
         index = len(self.sent)
         self.sent.append(sent)
         try:
@@ -106,6 +111,7 @@ class RecordingTransport:
                 body=body,
                 content_type=content_type,
                 user_agent=user_agent,
+                accept=accept,
                 timeout_seconds=timeout_seconds,
                 not_after=not_after,
             )
@@ -114,9 +120,10 @@ class RecordingTransport:
             raise
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
     ) -> AbstractAsyncContextManager[Any]:
-        return self.inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds)
+        self.accepted.append((path, accept))
+        return self.inner.stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
 
     async def close(self) -> None:
         await self.inner.close()

@@ -21,6 +21,7 @@ def status(*shards: int, coordinator: str = "pod.1.agent/1") -> FleetStatus:
             queue_depth=0,
             parked=0,
             failing=0,
+            waiting=0,
             reconciles_per_second=0.0,
             revision="",
             pod="dev",

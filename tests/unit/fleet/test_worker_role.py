@@ -14,7 +14,7 @@ from fleet.heartbeat import Heartbeat
 from fleet.kubernetes_leases import KubernetesCoordination
 from fleet.metrics import FleetMetrics
 from fleet.plan import RunPlan
-from fleet.roles import _make_runtime, _make_worker
+from fleet.worker_role import _make_runtime, _make_worker
 from shards.context import Context, Request
 from shards.controller import Controller
 from shards.journal import NO_JOURNAL
