@@ -169,6 +169,6 @@ class TestRenewal:
             clock.now += 2
             async with asyncio.timeout(5):
                 with pytest.raises(Unauthorized):
-                    await transport.request("GET", "/api", timeout_seconds=0.05)
+                    await transport.request("GET", "/api", timeout_seconds=0.5)
             load.may_end.set()
             await transport.close()
