@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from shards.client import JSON, PARTIAL, PARTIAL_LIST, Query, Transport
+from shards.client import Query, Transport
 from shards.clock import Clock
+from shards.collection import Collection
 from shards.errors import Forbidden, NotFound, ShardError, Unreachable
 from shards.gathering import Gathering, initial_chunks
-from shards.hooks import Hook
-from shards.informer_meters import HANDLER, InformerMeters
+from shards.hand_over import HandOver
+from shards.informer_meters import InformerMeters
 from shards.informer_notes import InformerNotes
 from shards.journal import NO_JOURNAL, Journal
 from shards.list_waiters import ListWaiters
@@ -21,18 +22,15 @@ from shards.metrics import ShardMetrics
 from shards.slices import Slices
 from shards.source import Source
 from shards.store import Change, StoreReader, StoreWriter
-from shards.unserved import unserved
 from shards.watch import STREAMS, WatchMachine
 from shards.watch_requests import CheckHistory, Freshness, ListPage, ListStream, Request, WatchFrom
 from shards.wire import Event, EventType, LineSplitter, decode_event, decode_page
 
 log = logging.getLogger(__name__)
 
-LIST_TIMEOUT_SECONDS = 60.0
-"""For one page. The API server gives up on its own after 60 s."""
-
 
 def always() -> bool:
+    """Somebody listens."""
     return True
 
 
@@ -82,17 +80,12 @@ class Informer:
         self.waiting = False
         self.last_heard = 0.0
         self.current_at = float("-inf")
-        self._transport = transport
-        self._path = source.resource.path(namespace)
-        self._handler = handler
-        self._on_progress = on_progress
+        self._collection = Collection(transport, source.resource, namespace, user_agent, metadata_only=metadata_only)
         self._listening = listening
         self._meters = InformerMeters(metrics, str(source.resource), clock, journal)
-        self._failures = Hook(HANDLER, handler, None, self._meters.hooks)
         self._clock = clock
-        self._user_agent = user_agent
-        self._accepts = (PARTIAL_LIST, PARTIAL) if metadata_only else (JSON, JSON)
         self.notes = InformerNotes(journal, source, clock)
+        self._told = HandOver(handler, on_progress, self.notes, self._meters.hooks, source.resource)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
         self._writer = writer or StoreWriter()
         self._gathering: Gathering | None = None
@@ -161,7 +154,7 @@ class Informer:
             self.trouble = self.trouble or str(error)
             self._fail(error)
             # What is asked now is for people, and may take its time.
-            self._say(await unserved(self._transport, self.source.resource, self._user_agent))
+            self._say(await self._collection.missing())
         except ShardError as error:
             self._failed(error)
         except Exception as error:  # one that ends leaves its shard blind: everything is healed
@@ -206,19 +199,9 @@ class Informer:
         self.last_heard = self._clock()
 
     async def _get(self, query: Query) -> bytes:
-        body = await self._transport.request(
-            "GET",
-            self._path,
-            query=query,
-            user_agent=self._user_agent,
-            accept=self._accepts[0],
-            timeout_seconds=LIST_TIMEOUT_SECONDS,
-        )
+        body = await self._collection.get(query)
         self._heard()
         return body
-
-    def _open(self, query: Query) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._transport.stream(self._path, query=query, user_agent=self._user_agent, accept=self._accepts[1])
 
     async def _check(self, request: CheckHistory) -> None:
         self._machine.checked(decode_page(await self._get(request.query)).version)
@@ -259,19 +242,19 @@ class Informer:
         self._meters.listed(len(self.store))
         self.notes.listed(self._machine.version, len(self.store))
         for change in () if untold else changes:
-            self._hand_over(change)
+            self._told.changed(change)
             if self._slices.over():
                 await self._slices.next()
         self.notes.handed_over()
         self.synced.set()
         self.current_at = max(self.current_at, gathering.shows_at)
         self._waiters.listed(self._machine.version)
-        self._progressed()
+        self._told.progressed()
 
     async def _watch(self, request: WatchFrom) -> None:
         lines = LineSplitter()
         self._meters.watching()
-        async with self._open(request.query) as chunks:
+        async with self._collection.stream(request.query) as chunks:
             self._answered()
             self._healed()
             async for chunk in chunks:
@@ -283,7 +266,7 @@ class Informer:
         """A list that comes as a watch, and the watch after it."""
         self._gathering = self._begin_list(request.fresh)
         lines = LineSplitter()
-        async with self._open(request.query) as chunks:
+        async with self._collection.stream(request.query) as chunks:
             self._answered()
             async for chunk in initial_chunks(chunks, lambda: self._machine.listing):
                 self._heard()
@@ -308,13 +291,13 @@ class Informer:
                 await self._take(event)
                 if self._slices.over(len(line)):
                     if not self._machine.listing:
-                        self._progressed()
+                        self._told.progressed()
                     await self._slices.next()
             if lines and not listing:
                 self.current_at = self.last_heard
         finally:
             if lines and not listing:
-                self._progressed()
+                self._told.progressed()
 
     async def _take(self, event: Event) -> None:
         if self._gathering is not None:
@@ -342,17 +325,4 @@ class Informer:
             self._writer.bookmark(version)
         self._machine.event_version(version)
         if change is not None:
-            self._hand_over(change)
-
-    def _hand_over(self, change: Change) -> None:
-        self.notes.changed(change)
-        try:
-            self._handler(change)
-        except Exception as error:  # one bad object must not stop the others
-            self._failures.failed(f"a change of {self.source.resource}", error)
-
-    def _progressed(self) -> None:
-        try:
-            self._on_progress()
-        except Exception as error:  # as for the handler
-            self._failures.failed(f"the progress of {self.source.resource}", error)
+            self._told.changed(change)

@@ -8,9 +8,9 @@ from weakref import WeakValueDictionary
 
 from shards.bodies import Bodies
 from shards.clock import Clock
-from shards.hooks import Hook
+from shards.hand_over import HandOver
 from shards.informer import always
-from shards.informer_meters import HANDLER, HookCounts
+from shards.informer_meters import HookCounts
 from shards.informer_notes import InformerNotes
 from shards.journal import Journal
 from shards.objects import Resource
@@ -84,9 +84,8 @@ class SharedInformer:
         self.refused = asyncio.Event()
         self.blind = False
         self.notes = InformerNotes(journal, source, clock)
-        self._handler = handler
-        self._failures = Hook(HANDLER, handler, None, HookCounts(make.metrics, str(source.resource), clock, journal))
-        self._on_progress = on_progress
+        meters = HookCounts(make.metrics, str(source.resource), clock, journal)
+        self._told = HandOver(handler, on_progress, self.notes, meters, source.resource)
         self._listening = listening
         self._stream, self._cache = streams.open(source, make, keeping, bodies or Bodies())
         self._running = False
@@ -164,7 +163,7 @@ class SharedInformer:
         self.notes.listed(self.store.resource_version, len(self.store))
         self._replay = Replay(self.store)
         for change in self._replay:
-            self._hand_over(change)
+            self._told.changed(change)
             if self._slices.over():
                 await self._slices.next()
                 await self._cache.at_rest()  # while a list is handed over, the store is ahead of what was told
@@ -186,7 +185,7 @@ class SharedInformer:
     def changed(self, change: Change) -> None:
         told = change if self._replay is None else self._replay.instead_of(change)
         if told is not None:
-            self._hand_over(told)
+            self._told.changed(told)
 
     def handed_over(self) -> None:
         self.notes.handed_over()
@@ -202,14 +201,4 @@ class SharedInformer:
             self.refused.clear()
 
     def progressed(self) -> None:
-        try:
-            self._on_progress()
-        except Exception as error:  # as for the handler
-            self._failures.failed(f"the progress of {self.source.resource}", error)
-
-    def _hand_over(self, change: Change) -> None:
-        self.notes.changed(change)
-        try:
-            self._handler(change)
-        except Exception as error:  # one bad object must not stop the others, nor the other shards
-            self._failures.failed(f"a change of {self.source.resource}", error)
+        self._told.progressed()

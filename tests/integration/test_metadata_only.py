@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from shards.client import JSON
 from shards.errors import NotFound
 from shards.informer import Informer
 from shards.intake import Intake
@@ -122,7 +121,7 @@ async def test_a_server_that_sends_whole_objects_gives_the_same_view(
 
         def ignored(self: Informer, *arguments: Any, **options: Any) -> None:
             plain(self, *arguments, **options)
-            self._accepts = (JSON, JSON)
+            self._collection._metadata_only = False
 
         monkeypatch.setattr(Informer, "__init__", ignored)
         got = wire_of(monkeypatch, at)

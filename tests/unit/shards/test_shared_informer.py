@@ -257,7 +257,7 @@ class TestOneStream:
         told: list[Change] = []
         informer = later.views[str(SECRETS)].informer
         assert isinstance(informer, SharedInformer)
-        informer._handler = told.append
+        informer._told.handler = told.append
         await later.prewarm()
         found = [(change.old, change.new and change.new.name, change.initial) for change in told]
         assert found == [(None, "key", True)]
@@ -288,7 +288,7 @@ async def test_a_first_list_is_told_to_those_who_listen(world: World, listening:
     informer = world.shard(quiet(), WHOLE).views[str(WEBSITES)].informer
     assert isinstance(informer, SharedInformer)
     told: list[Change] = []
-    informer._handler, informer._listening = told.append, lambda: listening
+    informer._told.handler, informer._listening = told.append, lambda: listening
     running = asyncio.create_task(informer.run())
     await informer.synced.wait()
     assert [change.new_key is not None for change in told] == [True] * listening
