@@ -7,8 +7,8 @@ body. Names are the store's keys, as one string each: a tuple of two costs anoth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from sys import intern
 from itertools import chain
+from sys import intern
 
 import msgspec
 
