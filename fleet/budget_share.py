@@ -33,7 +33,8 @@ CRUMBS = 100
 
 @dataclass(slots=True)
 class BudgetMemory:
-    """reviewed_at: of the last review, or change. unseen: since when a member that has a share has no record."""
+    """reviewed_at: of the last review, or change. unseen: since when a member that has a share has no record, or an
+    older one."""
 
     reviewed_at: float = float("-inf")
     unseen: dict[str, float] = field(default_factory=dict)
@@ -133,9 +134,10 @@ def next_shares(
     lacking = {name: wanted[name] - held.get(name, 0) for name in wanted if wanted[name] > held.get(name, 0)}
     for name, given in _given_out(PARTS - sum(held.values()), lacking).items():
         has = held.get(name, 0)
-        new[name] = Share(has + given, has, version, living[name].epoch)
+        epoch = max(living[name].epoch, shares[name].epoch if name in shares else 0)
+        new[name] = Share(has + given, has, version, epoch)
     for name, share in new.items():
-        if name in living and share.epoch != living[name].epoch:  # it began anew, and uses nothing until it is told
+        if name in living and share.epoch < living[name].epoch:  # it began anew, and uses nothing until it is told
             new[name] = Share(share.parts, held[name], version, living[name].epoch)
     if new == shard_map.shares:
         return shard_map.shares
@@ -148,7 +150,7 @@ def _expected(name: str, member: MemberRecord, shares: Mapping[str, Share], coun
     share = shares.get(name)
     if share is None:
         return PARTS // count
-    return share.parts if share.epoch != member.epoch else 0
+    return share.parts if share.epoch < member.epoch else 0
 
 
 def _first_shares(
@@ -168,7 +170,7 @@ def _is_due(
 ) -> bool:
     """Whether shares are to be lowered: not while others wait for what was lowered before; for a newcomer at once; else
     now and then, and only if it is worth it."""
-    if (PARTS - sum(share.parts for share in shares.values())) * CRUMBS >= PARTS:
+    if not demands or (PARTS - sum(share.parts for share in shares.values())) * CRUMBS >= PARTS:
         return False
     if demands.keys() - shares.keys():
         return True
@@ -195,7 +197,16 @@ def _without_the_gone(
     lease_seconds: float,
     now: float,
 ) -> dict[str, Share]:
-    """A member that was fenced or has left sends nothing more. One without a record may, until its lease is over."""
-    memory.unseen = {name: memory.unseen.get(name, now) for name in shares if name not in members}
+    """A member that was fenced or has left sends nothing more: its record says so under a later epoch.
+
+    One without a record may, until its lease is over. An older record than the share is one that this office's view has
+    yet to follow, which takes no longer.
+    """
+    unsure = [
+        name
+        for name, share in shares.items()
+        if (record := members.get(name)) is None or (record.holder is None and record.epoch <= share.epoch)
+    ]
+    memory.unseen = {name: memory.unseen.get(name, now) for name in unsure}
     waited_for = {name for name, since in memory.unseen.items() if now - since <= 2 * lease_seconds}
     return {name: share for name, share in shares.items() if name in demands or name in waited_for}

@@ -244,10 +244,24 @@ def test_a_member_that_was_fenced_or_left_gives_its_part_back() -> None:
     office.need(a=PARTS, b=PARTS)
     office.look()
     office.follow()
-    office.members["b"] = replace(office.members["b"], holder=None)
+    office.members["b"] = replace(office.members["b"], holder=None, epoch=4)
     while office.look():
         office.follow()
     assert office.parts() == {"a": PARTS}
+
+
+def test_a_record_that_is_older_than_the_share_takes_nothing_away() -> None:
+    """A new coordinator's view may be behind: it shows a fence after which the member has begun anew."""
+    office = Office()
+    office.need(a=PARTS, b=PARTS)
+    office.members["b"] = replace(office.members["b"], epoch=5)
+    office.look()
+    office.follow()
+    office.members["b"] = replace(office.members["b"], holder=None, epoch=4)
+    assert not office.look()
+    office.members["b"] = replace(office.members["b"], holder=Incarnation("s", 1), epoch=3)
+    assert not office.look()
+    assert office.map.shares["b"].epoch == 5
 
 
 def test_one_without_a_record_keeps_its_part_until_its_lease_is_over() -> None:
@@ -297,7 +311,8 @@ Step = tuple[str, str, int]
 
 def steps(seed: int, count: int = 400) -> Iterator[Step]:
     rng = random.Random(seed)
-    kinds = ["need"] * 4 + ["follow"] * 4 + ["report"] * 4 + ["look"] * 6 + ["restart", "fence", "office"]
+    kinds = ["need"] * 4 + ["follow"] * 4 + ["report"] * 4 + ["look"] * 6 + ["show"] * 4
+    kinds += ["restart", "fence", "office"]
     for _ in range(count):
         amount = rng.choice((0, PARTS // 10, PARTS // 2, PARTS))
         kind = rng.choice(kinds)
@@ -305,8 +320,8 @@ def steps(seed: int, count: int = 400) -> Iterator[Step]:
 
 
 class World:
-    """Members each follow a map of their own choice, never an older one; the coordinator sees what they reported last,
-    and is replaced by one that remembers nothing."""
+    """Members each follow a map of their own choice, never an older one. The coordinator sees records that may be old,
+    and is replaced by one that remembers nothing, and may see older ones. Nothing is older than a lease."""
 
     def __init__(self, mistake: str = "") -> None:
         self.office = Office()
@@ -317,6 +332,9 @@ class World:
         self.parts: dict[str, float] = {}
         self.last_epochs: dict[str, int] = {}
         self.mistake = mistake
+        self.records: dict[str, MemberRecord] = {}
+        self.history: list[tuple[float, dict[str, MemberRecord]]] = [(0.0, {})]
+        self.shown = 0
 
     def join(self, name: str) -> None:
         """Under a higher epoch, with a view that may be old."""
@@ -324,35 +342,44 @@ class World:
         self.epochs[name] = self.last_epochs[name] = epoch
         self.follows.setdefault(name, len(self.maps) - 1)
         self.parts[name] = 1.0
-        known = self.office.members.get(name)
+        known = self.records.get(name)
         demand = known.demand if known is not None else 0
-        self.office.members[name] = member(name, demand, epoch=epoch, seen_map=0)
+        self.records[name] = member(name, demand, epoch=epoch, seen_map=0)
 
     def step(self, what: str, name: str, amount: int) -> None:
         office = self.office
+        self.history.append((office.now, dict(self.records)))
         if what == "look":
             office.now += amount
+            self.history.append((office.now, dict(self.records)))
+            while self.history[self.shown][0] < office.now - LEASE:
+                self.shown += 1
+            office.members = dict(self.history[self.shown][1])
             if self.mistake == "told before":
                 office.follow()
             if office.look():
                 self.maps.append(office.map)
+        elif what == "show":
+            self.shown = len(self.history) - 1
         elif what == "office":
             office.memory = BudgetMemory()
+            self.shown = max(0, self.shown - 5) if self.mistake != "same epoch" else self.shown
         elif what == "need" and name not in self.epochs:
             self.join(name)
         elif name not in self.epochs:
             return
         elif what == "need":
-            office.need(**{name: amount})
+            self.records[name] = replace(self.records[name], demand=amount)
         elif what == "follow":
             self.follows[name] = min(self.follows[name] + 1, len(self.maps) - 1)
         elif what == "report":
             followed = self.maps[self.follows[name]].version
-            office.members[name] = replace(office.members[name], seen_map=followed)
+            self.records[name] = replace(self.records[name], seen_map=followed)
         elif what == "restart":
             self.join(name)
         else:
-            office.members[name] = replace(office.members[name], holder=None)
+            self.last_epochs[name] += self.mistake != "same epoch"
+            self.records[name] = replace(self.records[name], holder=None, epoch=self.last_epochs[name])
             del self.epochs[name]
 
     def in_use(self) -> float:
@@ -393,6 +420,7 @@ def test_once_they_follow_everybody_has_its_floor_and_nothing_is_left_over(seed:
         world.step(*step)
     world.step("need", "a", PARTS)
     for _ in range(12):
+        world.step("show", "", 0)
         world.step("look", "", int(REVIEW_SECONDS) + 1)
         for name in world.epochs:
             world.follows[name] = len(world.maps) - 1
