@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from fleet.budget_share import BudgetMemory, next_shares
 from fleet.handover import is_free, standby_of
 from fleet.membership import MemberWatch, floors
 from fleet.planner import Move, PlanSettings, eligible, plan
@@ -53,6 +54,7 @@ class Memory:
     membership: tuple[str, ...] = ()
     membership_at: float = float("-inf")
     restless_since: float = float("-inf")
+    budget: BudgetMemory = field(default_factory=BudgetMemory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,14 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         opened=look.map.opened | work.opening,
         retiring=work.retiring,
         targets=targets,
+        shares=next_shares(
+            look.map,
+            look.shards.values(),
+            look.members,
+            memory.budget,
+            lease_seconds=look.lease_seconds,
+            now=now,
+        ),
     )
     collect, unremembered = _garbage(look, memory, now)
     changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered

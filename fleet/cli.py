@@ -105,6 +105,7 @@ def run(
         context=context,
         run_dir=run_dir,
         journal_dir=journal,
+        config_file=config_file,
     )
     return pod.exit_code(pod.run(plan))
 

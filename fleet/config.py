@@ -174,7 +174,9 @@ class CanaryConfig(_Section, frozen=True):
 
 
 class ClientConfig(_Section, frozen=True):
-    """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted."""
+    """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted.
+
+    The one section that a running worker follows when the file changes."""
 
     requests_per_second: float | None = None
     """Requests of one worker per second, above 0; a page of a list and the opening of a watch count as one. Default: no
@@ -184,8 +186,11 @@ class ClientConfig(_Section, frozen=True):
     """Requests that a worker may send at once after a quiet time, at least 1. Default requestsPerSecond x 2. Only
     together with requestsPerSecond."""
     fleet_requests_per_second: float | None = None
-    """Requests of the whole fleet per second, above 0, shared in equal parts by the workers that own shards or are to
-    get some; a part allows one second's worth at once. Default: no limit. With requestsPerSecond, both hold."""
+    """Requests of the whole fleet per second, above 0, shared by its workers as each of them needs; a share allows one
+    second's worth at once. Default: no limit. With requestsPerSecond, both hold."""
+
+    def settings(self) -> ClientSettings:
+        return ClientSettings(self.requests_per_second, self.burst, self.fleet_requests_per_second)
 
 
 class AgentConfig(_Section, frozen=True):
@@ -266,9 +271,5 @@ class FleetConfig(_Section, frozen=True):
                 field_selector=scope.field_selector,
                 watch_each=scope.watch_each,
             ),
-            client=ClientSettings(
-                requests_per_second=self.client.requests_per_second,
-                burst=self.client.burst,
-                fleet_requests_per_second=self.client.fleet_requests_per_second,
-            ),
+            client=self.client.settings(),
         )

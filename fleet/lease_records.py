@@ -110,6 +110,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         loads=_loads(lease.note("loads")),
         failing=_each(lease.note("failing"), FailingRecord),
         waiting=_each(lease.note("waiting"), WaitingRecord),
+        demand=natural(lease.note("demand")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -128,6 +129,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "loads": _loads_text(record.loads),
         "failing": msgspec.json.encode(record.failing).decode() if record.failing else "",
         "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
+        "demand": "" if record.demand is None else str(record.demand),
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(

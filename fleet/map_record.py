@@ -8,7 +8,7 @@ import msgspec
 
 from fleet.coordination import MapUnreadable, ProtocolMismatch
 from fleet.object_names import Kind, Names
-from fleet.record import PROTOCOL_VERSION, ShardMap, StoredMap
+from fleet.record import PROTOCOL_VERSION, ShardMap, Share, StoredMap
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey, ranges_from
 from shards.objects import Object
 
@@ -50,6 +50,7 @@ class _MapBody(msgspec.Struct, rename="camel"):
     floors: dict[str, _Natural]
     shard_epochs: dict[str, _Natural]
     config_version: str
+    shares: dict[str, tuple[_Natural, _Natural, _Natural, _Natural]] = {}
 
 
 def stored_map(obj: Object, fleet: str) -> StoredMap:
@@ -92,6 +93,7 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
         floors=dict(sorted(new.floors.items())),
         shard_epochs={str(each): epoch for each, epoch in sorted(new.shard_epochs.items())},
         config_version=new.config_version,
+        shares=dict(sorted(new.shares.items())),
     )
     return {
         "apiVersion": "v1",
@@ -118,6 +120,7 @@ def _map(body: _MapBody) -> ShardMap:
         config_version=body.config_version,
         hash_version=body.hash_version,
         protocol=body.protocol,
+        shares={name: Share(*share) for name, share in body.shares.items()},
     )
 
 

@@ -32,6 +32,7 @@ class Report:
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
     failing: tuple[FailingRecord, ...] = ()
     waiting: tuple[WaitingRecord, ...] = ()
+    demand: int | None = None
 
 
 class Member:
@@ -125,7 +126,7 @@ class Member:
         if found is None:  # nothing but map and shard records knows how high it was, and the view may lag behind them
             stored, shards = await self.coordination.read_map() or stored, await self.coordination.list_shards()
         decision = join(
-            replace(self.draft, leaving=report.leaving, seen_map=report.followed),
+            replace(self.draft, leaving=report.leaving, seen_map=report.followed, demand=report.demand),
             found,
             sighting=sighting,
             known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
@@ -180,6 +181,7 @@ class Member:
             loads=report.loads,
             failing=report.failing,
             waiting=report.waiting,
+            demand=report.demand,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

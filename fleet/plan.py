@@ -37,5 +37,7 @@ class RunPlan:
     """Revision of the pod template, "" where unknown: during a rollout the newest one is preferred."""
     run_dir: Path
     """Private directory of this pod's processes: children.json and their sockets."""
+    config_file: Path | None = None
+    """Where `config` came from, to be followed for its limits; None: it came from no file."""
     journal_dir: Path | None = None
     """Where the workers write their journals; None: they keep none."""

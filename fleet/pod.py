@@ -37,6 +37,7 @@ def prepare(
     context: str | None = None,
     run_dir: Path | None = None,
     journal_dir: Path | None = None,
+    config_file: Path | None = None,
     pod: str = "",
 ) -> RunPlan:
     """Checks everything that can be checked before a process is forked, and draws up the plan.
@@ -61,6 +62,7 @@ def prepare(
         revision=os.environ.get("POD_REVISION", ""),
         run_dir=rundir.create("run", run_dir),
         journal_dir=journal_dir,
+        config_file=config_file.absolute() if config_file is not None else None,
     )
 
 

@@ -132,6 +132,8 @@ class MemberRecord:
     """Some of the keys that keep failing, the longest first; `loads` says how many there are."""
     waiting: tuple[WaitingRecord, ...] = ()
     """The same of keys that wait for long."""
+    demand: int | None = None
+    """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
     version: str = ""
     uid: str = ""
 
@@ -169,6 +171,22 @@ class ShardRecord:
     uid: str = ""
 
 
+PARTS = 1_000_000
+"""The fleet's budget of requests is divided into so many parts."""
+
+
+class Share(NamedTuple):
+    """A member's share of the budget, in PARTS. parts: what its incarnation of that epoch may use now.
+
+    before: the most that it may be using until it follows the map of version `since`.
+    """
+
+    parts: int
+    before: int
+    since: int
+    epoch: int
+
+
 @dataclass(frozen=True, slots=True)
 class ShardMap:
     """The assignment. Boundaries instead of pairs, so that a gap or an overlap cannot be written down."""
@@ -194,6 +212,8 @@ class ShardMap:
     config_version: str = ""
     hash_version: int = HASH_VERSION
     protocol: int = PROTOCOL_VERSION
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    """Per member: what it may use of the fleet's budget of requests. Empty: nobody has planned it."""
 
     @property
     def ranges(self) -> tuple[KeyRange, ...]:

@@ -44,7 +44,10 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class MemberRow(_Row, frozen=True):
-    """renewed_seconds_ago: by the timestamp that the member wrote and the clock here; a hint, null where unreadable."""
+    """renewed_seconds_ago: by the timestamp that the member wrote and the clock here; a hint, null where unreadable.
+
+    budget_share: of the fleet's budget of requests, 0 to 1; null where none is shared.
+    """
 
     name: str
     state: MemberState
@@ -62,6 +65,7 @@ class MemberRow(_Row, frozen=True):
     pid: int
     follows_map: int
     renewed_seconds_ago: float | None
+    budget_share: float | None = None
 
 
 class ShardRow(_Row, frozen=True):

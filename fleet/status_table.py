@@ -20,7 +20,7 @@ _MEMBER_STYLES = {
 }
 _NO_WIDTH = 10_000
 _NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
-_NUMERIC |= {"failing", "waiting", "for", "failures", "times"}
+_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times"}
 _WRAPPED = ("why", "last error", "because")
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
 
@@ -87,13 +87,16 @@ def _members(status: FleetStatus) -> Table:
     revisions = any(row.revision for row in status.members)
     failing = any(row.failing for row in status.members)
     waiting = any(row.waiting for row in status.members)
-    shown = [name for name, there in (("failing", failing), ("waiting", waiting), ("revision", revisions)) if there]
+    budget = any(row.budget_share is not None for row in status.members)
+    optional = (("budget", budget), ("failing", failing), ("waiting", waiting), ("revision", revisions))
+    shown = [name for name, there in optional if there]
     table = _table(*columns, *shown)
     for row in status.members:
         ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s"
         cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
         cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago]
         marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting), "revision": Text(row.revision)}
+        marks["budget"] = Text("" if row.budget_share is None else f"{row.budget_share:.0%}")
         table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *(marks[name] for name in shown))
     return table
 
@@ -151,7 +154,7 @@ def stuck_keys(status: FleetStatus) -> list[RenderableType]:
     if status.failing_keys:
         tables.append(_failing_keys(status))
     if status.waiting_keys:
-        tables.append(_waiting_keys(status))
+        tables += [Text(""), _waiting_keys(status)] if tables else [_waiting_keys(status)]
     return tables or [Text(f"no key of {status.fleet} keeps failing, and none waits for long")]
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from fleet.handover import is_free, standby_of
 from fleet.record import (
+    PARTS,
     CoordinatorRecord,
     FailingRecord,
     Holder,
@@ -189,7 +190,16 @@ def _member_row(sight: Sight, record: MemberRecord, rows: Iterable[ShardRow]) ->
         pid=record.pid,
         follows_map=record.seen_map,
         renewed_seconds_ago=None if renewed_ago is None else round(renewed_ago, 1),
+        budget_share=_budget_share(sight, record),
     )
+
+
+def _budget_share(sight: Sight, record: MemberRecord) -> float | None:
+    shares = sight.map.shares if sight.map else {}
+    if not shares:
+        return None
+    share = shares.get(record.name)
+    return round(share.parts / PARTS, 3) if share is not None and share.epoch == record.epoch else 0.0
 
 
 def _member_state(sight: Sight, record: MemberRecord) -> MemberState:

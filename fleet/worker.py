@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fleet.budget_share import working_members
+from fleet.budget_share import Budget, demand_of, part_of
 from fleet.confirmation import keep_confirmed
 from fleet.coordination import Coordination, CoordinationView
 from fleet.failing_records import failing_records
@@ -55,17 +55,18 @@ class Worker:
         rng: random.Random | None = None,
         die: Callable[[int], Any] = os._exit,
         telemetry: Telemetry | None = None,
-        share: Callable[[int], None] | None = None,
+        budget: Budget | None = None,
         today: Callable[[], float] = time.time,
     ) -> None:
-        """share: told over how many workers the fleet's budget of requests is shared. today: seconds since 1970."""
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
-        self._share, self._today = share, today
+        self._budget, self._today = budget, today
+        self._part = 1.0
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -150,6 +151,7 @@ class Worker:
             loads={each: load for each, load in loads.items() if load is not None},
             failing=failing_records(self.runners.values(), self.clock(), self._today()),
             waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
+            demand=None if self._budget is None else demand_of(self._budget),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -240,8 +242,7 @@ class Worker:
         for each in stored.map.ranges if stored is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)
-        if self._share is not None and stored is not None:
-            self._share(working_members(stored.map, self.view.shards.values(), self.settings.name))
+        self._follow_shares()
         now = self.clock()
         leaving_for = None if self._leaving_since is None else now - self._leaving_since
         forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))
@@ -266,6 +267,17 @@ class Worker:
         if len(opened) == len(owned) and opened != self._opened:
             self._opened = opened
             self.member.renew_now.set()
+
+    def _follow_shares(self) -> None:
+        """Before the map counts as followed: others may have what is given up here once it does."""
+        stored, me = self.view.last_map, self.member.holder
+        if self._budget is None or stored is None or me is None:
+            return
+        part = part_of(stored.map, self.view.shards.values(), me, self._part)
+        if part < self._part and stored.map.shares:
+            self.member.renew_now.set()
+        self._part = part
+        self._budget.share(part)
 
     def _follow_map(self) -> None:
         """R14: a map is followed once nothing is held that overlaps what it marks lost."""

@@ -9,6 +9,7 @@ import random
 from fleet.child import ChildStart
 from fleet.health import HealthServer
 from fleet.kubernetes_leases import KubernetesCoordination
+from fleet.limits_file import LimitsFile, follow_limits
 from fleet.logs import dropped_lines
 from fleet.metrics import FleetMetrics, new_registry, snapshot
 from fleet.plan import PRODUCT, RunPlan
@@ -64,13 +65,21 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
     await health.start()
     watchdog.start()
+    following = asyncio.create_task(_follow_limits(plan, runtime), name="limits of requests")
     try:
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
+        following.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
+
+
+async def _follow_limits(plan: RunPlan, runtime: WorkerRuntime) -> None:
+    if plan.config_file is not None:
+        file = LimitsFile(plan.config_file, plan.config)
+        await follow_limits(file, lambda client: runtime.limiter.change(client.settings()))
 
 
 async def _make_runtime(
@@ -125,7 +134,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         make_shard,
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
-        share=runtime.limiter.share if config.client.fleet_requests_per_second is not None else None,
+        budget=runtime.limiter,
     )
     return worker
 

@@ -116,9 +116,7 @@ class Crew:
     def _touched(self) -> bool:
         """Whether a run that did not wait has left something in the leader's context."""
         now, clean = copy_context(), self._context
-        return len(now) != len(clean) or not _same(now, clean)
-
-
-def _same(one: Context, other: Context) -> bool:
-    """By identity: values of authors may compare in whatever way."""
-    return all(other.get(variable, other) is value for variable, value in one.items())
+        if len(now) != len(clean):
+            return True
+        # By identity: values of authors may compare in whatever way.
+        return len(now) > 0 and any(clean.get(variable, clean) is not value for variable, value in now.items())

@@ -136,8 +136,13 @@ class Engine:
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""
         now = self._runtime.clock()
-        failing, waiting = self.failing.count(), self.waits.count(now)
-        self._meters.measured(now, self.queue, parked=len(self.parked), failing=failing, waiting=waiting)
+        counts = {
+            "active": self._runtime.slots.held(self.controller.name),
+            "parked": len(self.parked),
+            "failing": self.failing.count(),
+            "waiting": self.waits.count(now),
+        }
+        self._meters.measured(now, self.queue, **counts)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""

@@ -44,12 +44,10 @@ class EngineMeters:
 
     def started(self, waited_seconds: float) -> None:
         """A key was handed to a reconcile, so long after it was ready."""
-        self._active.inc()
         self._queue_seconds.observe(waited_seconds)
 
     def reconciled(self, result: str, seconds: float) -> None:
-        """A reconcile has ended, and its slot is free again."""
-        self._active.dec()
+        """A reconcile has ended."""
         counts = self._results.get(result)
         if counts is None:
             counts = self._results[result] = tuple(self._counters(result))
@@ -71,8 +69,12 @@ class EngineMeters:
         elif result == "terminal":
             yield metrics.terminal_errors.labels(name).inc
 
-    def measured(self, now: float, queue: WorkQueue[Key], *, parked: int, failing: int, waiting: int) -> None:
-        """What is the case now: keys that are parked, that keep failing, and that wait for long."""
+    def measured(
+        self, now: float, queue: WorkQueue[Key], *, active: int, parked: int, failing: int, waiting: int
+    ) -> None:
+        """What is the case now: slots that the controller holds, and keys that are parked, that keep failing, and that
+        wait for long."""
+        self._active.set(active)
         for gauge, depth in zip(self._depths, queue.depths(now), strict=True):
             gauge.set(depth)
         self._adds.inc(queue.adds - self._counted_adds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from sys import intern
 
 import msgspec
 
@@ -127,7 +128,7 @@ def key_of(namespace: str, name: str) -> str:
 
 def name_in(key: str) -> ObjectName:
     namespace, _, name = key.partition("/")
-    return ObjectName(namespace, name)
+    return ObjectName(intern(namespace), name)
 
 
 def primary_in(key: str, uid: str) -> Key:

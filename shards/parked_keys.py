@@ -102,6 +102,8 @@ class ParkedKeys:
 
     def take(self, key: Key) -> dict[Place, Live] | None:
         """The key runs. Returns the objects that were read live for it."""
+        if not (self.parking.keys or self.overlays):
+            return None
         self.parking.release(key)
         return self.overlays.pop(key, None)
 

@@ -20,11 +20,20 @@ from shards.settings import ClientSettings
 PART_SECONDS = 1.0
 """Of its part of the fleet's budget, what a worker may send at once after a quiet time."""
 
+DEMAND_SECONDS = 1.5
+"""Over which it is measured, at least: a worker may have to report twice in a row."""
+
+HEADROOM = 1.25
+"""What a worker needs of the budget, over what it sends: who has exactly that waits at every little burst."""
+
+HELD_BACK = 2.0
+"""The same where requests had to wait: how much would be sent without a limit is not known, and found out in steps."""
+
 
 class RequestLimiter:
     """Lets requests through at the rates of the settings. Lives on one event loop; without a limit it costs nothing.
 
-    Invariant: `_waiting` is in order of arrival, and while it is not empty `_timer` is set.
+    Invariant: `_waiting` is in order of arrival, and while it is not empty `_timer` is set, or the part is 0.
     """
 
     def __init__(self, settings: ClientSettings, clock: Clock, meters: RequestMeters = NO_METERS) -> None:
@@ -32,18 +41,25 @@ class RequestLimiter:
         self._meters = meters
         self._own: TokenBucket | None = None
         self._part: TokenBucket | None = None
-        self._fleet_rate = settings.fleet_requests_per_second
-        self._own_rate = settings.requests_per_second
+        self._fleet_rate: float | None = None
+        self._own_rate: float | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        now = clock()
-        if self._own_rate is not None:
-            self._own = TokenBucket(self._own_rate, settings.burst_requests, now)
-        if self._fleet_rate is not None:
-            self._part = TokenBucket(self._fleet_rate, _part_burst(self._fleet_rate), now)
+        self.part = 1.0
+        """What this worker may use of the fleet's budget."""
+        self._sent = 0
+        self._held_back = False
+        self._demand, self._demand_at = 0.0, clock()
+        self.change(settings)
+
+    def change(self, settings: ClientSettings) -> None:
+        """Other limits from now on, or none. What waits already is let through as they say."""
+        now, part = self._clock(), self.part
+        self._own_rate, self._fleet_rate = settings.requests_per_second, settings.fleet_requests_per_second
+        self._own = _changed(self._own, self._own_rate, settings.burst_requests, 1.0, now)
+        self._part = _changed(self._part, self._fleet_rate, _part_burst((self._fleet_rate or 0.0) * part), part, now)
         self._buckets = [bucket for bucket in (self._own, self._part) if bucket is not None]
-        self.members = 1
-        """Over how many workers the fleet's budget is shared."""
+        self._let_through()
 
     @property
     def waiting(self) -> int:
@@ -55,19 +71,35 @@ class RequestLimiter:
         """Requests per second that may be sent as things are; 0.0 without a limit."""
         rates = [self._own_rate] if self._own_rate is not None else []
         if self._fleet_rate is not None:
-            rates.append(self._fleet_rate / self.members)
+            rates.append(self._fleet_rate * self.part)
         return min(rates, default=0.0)
 
-    def share(self, members: int) -> None:
-        """The fleet has that many workers from now on. What waits already is let through at the new rate."""
-        members = max(members, 1)
-        if members == self.members:
+    def share(self, part: float) -> None:
+        """So much of the fleet's budget from now on, 0 to 1. What waits already is let through at the new rate; with
+        nothing of it, nothing is."""
+        if part == self.part:
             return
-        self.members = members
+        self.part = part
         if self._part is not None and self._fleet_rate is not None:
-            rate = self._fleet_rate / members
+            rate = self._fleet_rate * part
             self._part.change(rate, _part_burst(rate), self._clock())
             self._let_through()
+
+    def demand(self) -> float | None:
+        """What part of the fleet's budget this worker needs, by what it sent lately; None without one.
+
+        It rises at once, and falls by halves: a quiet moment between two bursts says little.
+        """
+        if self._fleet_rate is None:
+            return None
+        now = self._clock()
+        passed = now - self._demand_at
+        if passed >= DEMAND_SECONDS:
+            factor = HELD_BACK if self._held_back or self.waiting else HEADROOM
+            latest = factor * (self._sent / passed + self.waiting) / self._fleet_rate
+            self._demand = max(latest, (self._demand + latest) / 2)
+            self._sent, self._held_back, self._demand_at = 0, False, now
+        return self._demand
 
     async def take(self, method: str) -> None:
         """Returns when a request may be sent. It is counted then. Whoever is cancelled here takes nothing."""
@@ -75,6 +107,7 @@ class RequestLimiter:
             return
         began = self._clock()
         if self._waiting or not self._taken(began):
+            self._held_back = True
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             self._let_through()
@@ -86,9 +119,14 @@ class RequestLimiter:
         self._meters.limited(self.waiting, self.rate)
 
     def _taken(self, now: float) -> bool:
-        if any(bucket.wait(now) for bucket in self._buckets):
+        if self._shut or any(bucket.wait(now) for bucket in self._buckets):
             return False
+        self._sent += 1
         return all(bucket.take(now) for bucket in self._buckets)
+
+    @property
+    def _shut(self) -> bool:
+        return self._fleet_rate is not None and self.part <= 0
 
     def _let_through(self) -> None:
         if self._timer is not None:
@@ -100,10 +138,24 @@ class RequestLimiter:
                 self._waiting.popleft()
             elif self._taken(now):
                 self._waiting.popleft().set_result(None)
+            elif self._shut:
+                return
             else:
                 wait = max(bucket.wait(now) for bucket in self._buckets)
                 self._timer = asyncio.get_running_loop().call_later(wait, self._let_through)
                 return
+
+
+def _changed(
+    bucket: TokenBucket | None, rate: float | None, burst: float, part: float, now: float
+) -> TokenBucket | None:
+    """The bucket for a part of that rate, with what is in it; a new one is full."""
+    if rate is None:
+        return None
+    if bucket is None:
+        bucket = TokenBucket(rate, burst, now)
+    bucket.change(rate * part, burst, now)
+    return bucket
 
 
 def _part_burst(rate: float) -> float:

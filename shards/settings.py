@@ -56,7 +56,7 @@ class ClientSettings:
     burst: int | None = None
     """Requests at once after a quiet time; None: what two seconds give."""
     fleet_requests_per_second: float | None = None
-    """Of the whole fleet, shared in equal parts by the workers that own or are to own something. None: no limit."""
+    """Of the whole fleet, shared by its workers (`fleet.budget_share`). None: no limit."""
 
     @property
     def burst_requests(self) -> float:

@@ -9,7 +9,6 @@ The right to act is the tenure that `activate` gets; a shard never acts before, 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
@@ -18,24 +17,18 @@ from shards.engine import Engine
 from shards.errors import NotOwner, Undrained
 from shards.failing_keys import FailingKey
 from shards.freshness import keep_fresh
-from shards.handover_gate import HandoverGate, mark_of
+from shards.handover import until_open, until_seen, watermark_of
+from shards.handover_gate import HandoverGate
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.objects import newest
-from shards.own_writes import Barrier, Phase
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views
 from shards.store import StoreReader
 from shards.tenure import Tenure
 from shards.waiting_keys import WaitingKey, clause
-from shards.watermark import ResourceMark, Watermark
+from shards.watermark import Watermark
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
-
-log = logging.getLogger(__name__)
-
-SEEN_SECONDS = 0.5
-"""How long a drain waits until the views show the shard's own writes. The shard is unowned meanwhile."""
 
 
 class Shard:
@@ -97,7 +90,15 @@ class Shard:
             for name, view in self._views.items():
                 if view.informer.blind:
                     gate.demand_list(name)  # what is not seen reaches no mark
-            how = await self._pass(gate, tenure)
+            how = await until_open(
+                gate,
+                self._views,
+                self._runtime,
+                self._moved,
+                self.range,
+                check=lambda: self._check(tenure),
+                open_views=self._open_views,
+            )
             self._runtime.metrics.handover_seconds.labels(how).observe(self._runtime.clock() - began)
         await self.prewarm()
         self._check(tenure)
@@ -125,8 +126,8 @@ class Shard:
             if self._tenure is not None:
                 self._tenure.end()
         self._note("drained")
-        await self._see_own_writes()
-        return self._watermark()
+        await until_seen(self._engines, self._moved, self.range)
+        return watermark_of(self._views, self._tenure.shard_epoch if self._tenure is not None else 0)
 
     async def stop(self) -> None:
         """Ends everything, from any state; idempotent. Raises Undrained as `drain` does, after the rest has ended."""
@@ -244,48 +245,7 @@ class Shard:
             view.informer.notes.view(view.store)
         return {"view_age": self.view_age, "longest_wait": max(each.queue.oldest_age(now) for each in self._engines)}
 
-    # -- the handover gate -------------------------------------------------------------------------------------------
-
-    async def _pass(self, gate: HandoverGate, tenure: Tenure) -> str:
-        """Waits until the gate is open; what does not get there in time is listed. Returns by what it opened.
-
-        Lists are asked for before the views are opened: where nobody stood by, the first list serves as the one that
-        must follow the claim.
-        """
-        stores = {name: view.store for name, view in self._views.items()}
-        patience = self._runtime.settings.gate.live_read_after_seconds
-        until = self._runtime.clock() + patience
-        lists: dict[str, asyncio.Future[str]] = {}
-        how = "watermark"
-        while True:
-            self._check(tenure)
-            self._moved.clear()
-            for name, view in self._views.items():
-                if gate.needs_list(name) and name not in lists:
-                    how = "list"
-                    lists[name] = view.informer.relist()
-                    lists[name].add_done_callback(lambda _: self._moved.set())
-            self._open_views()
-            for name in [name for name, listing in lists.items() if listing.done()]:
-                listing = lists.pop(name)
-                if not listing.cancelled():
-                    gate.listed(name, listing.result())
-            if gate.open(stores):
-                return how
-            now = self._runtime.clock()
-            if not all(view.informer.synced.is_set() for view in self._views.values()):
-                until = now + patience
-            elif now >= until:
-                until = now + patience
-                log.warning("shard %s: %s", self.range.short, gate.reason(stores))
-                for name in gate.closed(stores).keys() - lists.keys():
-                    gate.demand_list(name)
-                continue
-            try:
-                async with asyncio.timeout(until - now):
-                    await self._moved.wait()
-            except TimeoutError:
-                continue
+    # -- the tenure --------------------------------------------------------------------------------------------------
 
     def _check(self, tenure: Tenure) -> None:
         if self._stopped or not tenure.valid(self._runtime.clock()):
@@ -309,34 +269,6 @@ class Shard:
         for outcome in await asyncio.gather(*drains, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-
-    async def _see_own_writes(self) -> None:
-        """Waits, bounded, until the views show the shard's writes: what they do not show rides in the watermark."""
-        try:
-            async with asyncio.timeout(SEEN_SECONDS):
-                while any(each.phase in (Phase.LANDED, Phase.DELETED) for each in self._unseen()):
-                    self._moved.clear()
-                    await self._moved.wait()
-        except TimeoutError:
-            log.info("shard %s: its views do not show all its writes yet", self.range.short)
-
-    def _unseen(self) -> list[Barrier]:
-        fences = [(engine.fence, engine.stores) for engine in self._engines if engine.fence is not None]
-        return [each for fence, stores in fences for found in fence.writes.unseen(stores).values() for each in found]
-
-    def _watermark(self) -> Watermark:
-        marks: dict[str, ResourceMark] = {}
-        for name, view in self._views.items():
-            barriers: list[Barrier] = []
-            highest = view.store.highest_object_version
-            for engine in view.engines:
-                if engine.fence is not None:
-                    barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
-                    highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
-            mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
-            if mark is not None and view.informer.synced.is_set() and not view.informer.blind:
-                marks[name] = mark
-        return Watermark(self._tenure.shard_epoch if self._tenure is not None else 0, marks)
 
     def _primaries(self, engine: Engine) -> StoreReader:
         return engine.stores[engine.controller.primary]

@@ -22,16 +22,23 @@ class Slots:
         self.free = most
         self._held: dict[str, int] = {}
         """By controller; of all that have joined."""
+        self._limit = most
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """In order of arrival; those of them that were cancelled are skipped. No empty ones."""
 
     def limit(self) -> int:
         """Slots that one controller may hold."""
-        return max(1, self.most - max(len(self._held) - 1, 0))
+        return self._limit
+
+    def held(self, controller: str) -> int:
+        """Slots that the controller holds now."""
+        return self._held.get(controller, 0)
 
     def join(self, controller: str) -> None:
         """From now on the others leave it a slot. Joining again changes nothing."""
-        self._held.setdefault(controller, 0)
+        if controller not in self._held:
+            self._held[controller] = 0
+            self._limit = max(1, self.most - len(self._held) + 1)
 
     def take(self, controller: str) -> bool:
         """Takes a slot, to be given back with `release`; False: there is none for the controller now."""
@@ -71,7 +78,7 @@ class Slots:
                 turn.set_result(None)
 
     def _may(self, controller: str) -> bool:
-        return self.free > 0 and self._held[controller] < self.limit()
+        return self.free > 0 and self._held[controller] < self._limit
 
     def _next(self) -> str | None:
         """The controller whose turn it is; None when nobody may have a slot."""

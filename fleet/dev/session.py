@@ -213,6 +213,9 @@ class Session:
         if measure.settled_seconds is not None:
             text = f"all {self._primaries.total} objects are settled after {measure.settled_seconds:.2f} s of work"
             self._say_once("settled", text)
+        if self._status is not None and (self._status.failing_keys or self._status.waiting_keys):
+            text = "some keys keep failing, or wait for long: `fleet status --failing` says which, and why"
+            self._say_once("stuck", text)
         for each in measure.kills:
             if each.over:
                 self._say_once(f"over {each.kill}", takeover_text(each.report()))
@@ -248,6 +251,9 @@ class Session:
             return
         more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
         self._view.say(f"not settled: {', '.join(names[:_NAMES])}{more}")
+        waiting = [row for row in self._status.waiting if row.key in names] if self._status is not None else []
+        for row in waiting[:_NAMES]:
+            self._view.say(f"{row.key} has been waiting since {row.since} ({row.waits_for}): {row.why}")
         self._say_warnings(about=names[:_NAMES])
 
     def _say_warnings(self, about: Iterable[str] = ()) -> None:

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from shards.client import Client
 from shards.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
@@ -21,6 +23,14 @@ from shards.store import Change, StoreWriter
 
 NAMESPACES = Resource("", "v1", "namespaces")
 WITHIN_SECONDS = 40.0
+
+both_servers = pytest.mark.parametrize("server", ["embedded", pytest.param("real_kubeconfig", marks=pytest.mark.real)])
+
+
+def kubeconfig_of(request: pytest.FixtureRequest, server: str) -> Path:
+    """server: as of `both_servers`."""
+    found = request.getfixturevalue(server)
+    return Path(found.kubeconfig if server == "embedded" else found)
 
 
 class Seen:

@@ -168,7 +168,7 @@ class SmallFleet:
             clock=loop_seconds,
             rng=random.Random(name),
             die=self.deaths.append,
-            share=runtime.limiter.share,
+            budget=runtime.limiter,
         )
         self.runtimes[name] = runtime
         self.members[name] = worker

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,9 @@ import pytest
 import shards.watch
 from shards.errors import Conflict, NotFound
 from shards.objects import Object, Resource
-from tests.integration.live_informer import Seen, seen
+from tests.integration.live_informer import Seen, both_servers, kubeconfig_of, seen
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-both_servers = pytest.mark.parametrize("server", ["embedded", "real_kubeconfig"])
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +61,6 @@ class Definition:
                 return await self.at.client.create(gadgets, self.at.namespace, body)
             except NotFound:
                 await asyncio.sleep(0.05)
-
-
-def kubeconfig_of(request: pytest.FixtureRequest, server: str) -> Path:
-    found = request.getfixturevalue(server)
-    return Path(found.kubeconfig if server == "embedded" else found)
 
 
 @both_servers

@@ -6,11 +6,13 @@ import asyncio
 
 import pytest
 
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import Refuse
 from fleet.devcluster.recording.journal import Entry
 from fleet.object_names import Names
 from fleet.status_reader import StatusReader
 from fleet.statusview import FleetStatus
-from shards import Context, Controller, Request
+from shards import Context, Controller, NotReadyYet, Request
 from shards.objects import Resource
 from tests.integration.small_fleet import LEASE_SECONDS, WEBSITES, SmallFleet, eventually, running, website
 
@@ -103,3 +105,51 @@ async def test_a_new_owner_finds_out_for_itself() -> None:
         )
         status = await until_reported(fleet, 8)
         assert {row.member for row in status.failing} == {"a"}
+
+
+def unready(member: str) -> Controller:
+    """Waits for objects that are called so, until their page is there."""
+    websites = Controller("websites", primary=str(WEBSITES))
+
+    @websites.reconcile
+    async def reconcile(ctx: Context, request: Request) -> None:
+        site = ctx.store.get()
+        if site is not None and site["spec"]["html"] == "missing":
+            raise NotReadyYet(f"the page of {request.name} is not there")
+
+    return websites
+
+
+async def test_status_tells_which_keys_wait_for_long_where_since_when_and_what_for() -> None:
+    async with running(SmallFleet(unready, shards=4), "a", "b") as fleet:
+        for i in range(12):
+            await fleet.client.create(WEBSITES, "default", website(f"site-{i}", html="missing" if i < 3 else "fine"))
+        await asyncio.sleep(20)
+        assert (await look(fleet)).waiting_keys == 0
+        await asyncio.sleep(20)
+
+        status = await look(fleet)
+        assert (status.waiting_keys, status.failing_keys) == (3, 0)
+        assert sorted(row.key for row in status.waiting) == ["default/site-0", "default/site-1", "default/site-2"]
+        owners = {row.range: row.owner for row in status.shards}
+        for row in status.waiting:
+            assert (row.controller, row.member, row.waits_for) == ("websites", owners[row.shard], "not ready")
+            assert row.why == f"the page of {row.key.removeprefix('default/')} is not there"
+            assert row.times > 5
+
+        for i in range(3):
+            await fleet.client.merge_patch(WEBSITES, "default", f"site-{i}", {"spec": {"html": "there"}})
+        await asyncio.sleep(LEASE_SECONDS)
+        assert (await look(fleet)).waiting_keys == 0
+
+
+async def test_a_shard_that_is_owned_and_cannot_see_its_objects_says_so() -> None:
+    fleet = SmallFleet(picky, shards=2)
+    async with running(fleet, "a") as fleet:
+        fleet.server.faults.inject(Refuse(match=Match(resource=str(WEBSITES)), status=403))
+        await fleet.crash("a")
+        fleet.join("a", reaped=True)
+        await asyncio.sleep(3 * LEASE_SECONDS)
+        status = await look(fleet)
+        assert [row.owner for row in status.shards] == ["a", "a"]
+        assert all("403" in row.why for row in status.shards)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,17 +15,11 @@ from shards.informer import Informer
 from shards.intake import Intake
 from shards.objects import ObjectName, Resource
 from shards.store import StoreWriter
-from tests.integration.live_informer import Seen, seen
+from tests.integration.live_informer import Seen, both_servers, kubeconfig_of, seen
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 SECRET_TEXT = "never sent to a view of metadata"
-both_servers = pytest.mark.parametrize("server", ["embedded", "real_kubeconfig"])
-
-
-def kubeconfig_of(request: pytest.FixtureRequest, server: str) -> Path:
-    found = request.getfixturevalue(server)
-    return Path(found.kubeconfig if server == "embedded" else found)
 
 
 def writer_of(resource: Resource) -> StoreWriter:

@@ -135,6 +135,10 @@ async def test_a_range_that_moves_while_its_requests_wait_moves_in_time() -> Non
         assert fleet.deaths == []
 
 
+def parts(fleet: SmallFleet) -> dict[str, float]:
+    return {name: fleet.runtimes[name].limiter.part for name in fleet.members}
+
+
 async def test_the_fleet_s_budget_holds_while_members_come_and_go() -> None:
     """However many there are, together they send what one alone may, and no less than most of it."""
     rate = 20.0
@@ -142,24 +146,76 @@ async def test_the_fleet_s_budget_holds_while_members_come_and_go() -> None:
     async with running(fleet, "a") as fleet:
         await add_websites(fleet, 40)
         await asyncio.sleep(10)
+        assert parts(fleet) == {"a": pytest.approx(1.0, abs=0.01)}
         fleet.join("b")
         await asyncio.sleep(10)
-        assert {each.limiter.members for each in fleet.runtimes.values()} == {2}
+        assert parts(fleet) == {"a": pytest.approx(0.5, abs=0.02), "b": pytest.approx(0.5, abs=0.02)}
         fleet.join("c")
-        await asyncio.sleep(10)
-        assert [each.limiter.rate for each in fleet.runtimes.values()] == [pytest.approx(rate / 3)] * 3
+        await asyncio.sleep(20)
+        assert list(parts(fleet).values()) == [pytest.approx(1 / 3, abs=0.03)] * 3
         await fleet.leave("b")
-        await asyncio.sleep(10)
-        assert {fleet.runtimes[name].limiter.members for name in ("a", "c")} == {2}
+        await asyncio.sleep(20)
+        assert sum(parts(fleet).values()) == pytest.approx(1.0, abs=0.03)
         await fleet.crash("c")
         await asyncio.sleep(20)
-        assert fleet.runtimes["a"].limiter.members == 1
+        assert parts(fleet) == {"a": pytest.approx(1.0, abs=0.02)}
 
         times = limited_requests(fleet)
-        # A second's worth may have been saved up by each part, and a part may be a moment old.
-        assert most_within(times, 10.0) <= 10 * rate + 2 * rate
+        # A second's worth may have been saved up by each part; the parts themselves never exceed the whole.
+        assert most_within(times, 10.0) <= 10 * rate + rate + 3
         assert sum(5 <= at - times[0] < 10 for at in times) >= 0.8 * 5 * rate
         assert sum(at >= times[-1] - 5 for at in times) >= 0.8 * 5 * rate
+
+
+def busy_on(busy: str) -> Callable[[str], Controller]:
+    """Restless on one member; on the others nothing is asked of the server."""
+
+    def make(member: str) -> Controller:
+        if member == busy:
+            return restless(member)
+        websites = Controller("websites", primary=str(WEBSITES))
+
+        @websites.reconcile
+        async def reconcile(ctx: Context, request: Request) -> None: ...
+
+        return websites
+
+    return make
+
+
+async def test_a_member_with_much_to_do_gets_what_the_others_do_not_need() -> None:
+    rate = 40.0
+    fleet = SmallFleet(
+        busy_on("a"), shards=8, settings=limited(fleet_requests_per_second=rate), breaks=frozenset({"I10"})
+    )
+    async with running(fleet, "a", "b", "c", "d") as fleet:
+        await add_websites(fleet, 40)
+        await asyncio.sleep(60)
+        shares = parts(fleet)
+        assert shares["a"] > 0.75
+        assert min(shares.values()) >= 0.25 / 4 - 0.02
+        assert sum(shares.values()) <= 1.0 + 1e-6
+        times = limited_requests(fleet)
+        assert most_within(times, 10.0) <= 10 * rate + rate + 4
+        assert sum(at >= times[-1] - 10 for at in times) >= 0.7 * 10 * rate
+        written = fleet.coordinator.registrar.written if fleet.coordinator is not None else 0
+        assert written < 20
+
+
+async def test_a_restarted_member_has_its_part_again_within_a_moment() -> None:
+    fleet = SmallFleet(restless, shards=8, settings=limited(fleet_requests_per_second=20.0))
+    async with running(fleet, "a", "b") as fleet:
+        await add_websites(fleet, 20)
+        await asyncio.sleep(20)
+        before = parts(fleet)["b"]
+        assert before > 0.3
+        await fleet.crash("b")
+        fleet.join("b", reaped=True)
+        await eventually(
+            lambda: fleet.members["b"].member.epoch == 2 and parts(fleet)["b"] == before,
+            within_seconds=1.0,
+            what="b has its part again",
+        )
 
 
 async def test_without_shares_the_same_members_would_send_more() -> None:

@@ -16,6 +16,7 @@ from fleet.record import (
     ShardMap,
     ShardRecord,
     ShardStatus,
+    Share,
     Standby,
     WaitingRecord,
 )
@@ -60,6 +61,7 @@ members = st.builds(
     loads=st.dictionaries(texts, loads, max_size=3),
     failing=st.lists(failing, max_size=2).map(tuple),
     waiting=st.lists(waiting, max_size=2).map(tuple),
+    demand=st.none() | counts,
     version=versions,
     uid=st.text(min_size=1, max_size=12),
 )
@@ -102,6 +104,7 @@ def maps(draw: st.DrawFn) -> ShardMap:
         floors=draw(st.dictionaries(member_names, counts, max_size=3)),
         shard_epochs=draw(st.dictionaries(ranges(), counts, max_size=3)),
         config_version=draw(texts),
+        shares=draw(st.dictionaries(member_names, st.builds(Share, counts, counts, counts, counts), max_size=3)),
     )
 
 

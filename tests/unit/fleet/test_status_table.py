@@ -16,6 +16,7 @@ from fleet.record import (
     ShardMap,
     ShardRecord,
     ShardStatus,
+    Share,
     WaitingRecord,
 )
 from fleet.status_table import render, write
@@ -133,6 +134,14 @@ def test_failing_keys_are_listed_with_controller_shard_time_and_error() -> None:
     assert lines[3] == "and 1 more"
 
 
+def test_shares_of_a_budget_have_a_column_only_where_there_is_one() -> None:
+    assert "budget" not in text(fleet_status(SIGHT))
+    shared = replace(MAP, shares={"web-0": Share(250_000, 250_000, 4, MEMBER.epoch)})
+    shown = text(fleet_status(replace(SIGHT, map=shared)))
+    [line] = [line for line in shown.splitlines() if line.startswith("web-0")]
+    assert line.split()[-1] == "25%"
+
+
 WAITS = WaitingRecord("sites", "default/c", str(RANGES[0]), 1_800_000_000, 9, "not ready", "the volume is not bound")
 WAITING = replace(MEMBER, loads={str(RANGES[0]): ShardLoad(objects=5, waiting=2)}, waiting=(WAITS,))
 
@@ -166,8 +175,10 @@ def test_failing_and_waiting_keys_are_two_tables() -> None:
         failing=(FAILS,),
         waiting=(WAITS,),
     )
-    heads = [line.split()[-2:] for line in stuck(both) if line.startswith("controller")]
+    lines = stuck(both)
+    heads = [line.split()[-2:] for line in lines if line.startswith("controller")]
     assert heads == [["last", "error"], ["for", "because"]]
+    assert lines[2] == ""
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from fleet.record import (
     ShardMap,
     ShardRecord,
     ShardStatus,
+    Share,
     Standby,
     WaitingRecord,
 )
@@ -196,6 +197,14 @@ def test_how_long_is_told_by_the_reader_s_clock(at: float, seconds: float) -> No
 def test_an_owned_shard_whose_reconciles_have_not_begun_says_why() -> None:
     status = fleet_status(with_member(replace(A, loads={str(WHOLE): ShardLoad(closed="its views are being listed")})))
     assert (status.shards[0].state, status.shards[0].why) == ("owned", "its views are being listed")
+
+
+def test_a_member_s_share_of_the_budget_is_that_of_its_own_incarnation() -> None:
+    assert fleet_status(with_member(A)).members[0].budget_share is None
+    for epoch, shown in ((A.epoch, 0.25), (A.epoch + 1, 0.0)):
+        shares = {A.name: Share(250_000, 500_000, 4, epoch)}
+        sight = replace(with_member(A), map=replace(MAP, shares=shares))
+        assert fleet_status(sight).members[0].budget_share == shown
 
 
 def test_failing_keys_are_part_of_the_json() -> None:

@@ -63,7 +63,7 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
         assert worker.coordination._api.transport is transport
         assert runtime.limited is not transport
         assert runtime.limiter.rate == client.get("fleetRequestsPerSecond", client.get("requestsPerSecond", 0))
-        assert (worker._share is not None) == ("fleetRequestsPerSecond" in client)
+        assert (worker._report().demand is not None) == ("fleetRequestsPerSecond" in client)
         runtime.limiter.measure()
         assert registry.get_sample_value("shardfleet_request_rate_limit") == runtime.limiter.rate
     finally:

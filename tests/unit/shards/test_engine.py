@@ -287,6 +287,26 @@ class TestTimeouts:
         assert result_count(world, "timeout") == 1
         assert world.metric("workqueue_retries_total", name="sites", controller="sites") == 1
 
+    async def test_what_a_run_did_before_its_first_wait_counts(self, world: World) -> None:
+        worked, clock = 0.0, world.runtime.clock
+        world.runtime.clock = lambda: clock() + worked
+        ended: list[float] = []
+
+        async def body(ctx: Context, request: Request) -> None:
+            nonlocal worked
+            worked += 3
+            began = clock()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append(round(clock() - began, 3))
+
+        world.website("a")
+        await world.running(controller(body, reconcile_timeout_seconds=5))
+        await asyncio.sleep(3)
+        assert ended == [2]
+        assert result_count(world, "timeout") == 1
+
     async def test_what_times_out_again_and_again_backs_off(self, world: World) -> None:
         times: list[float] = []
 

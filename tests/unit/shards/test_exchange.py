@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import inspect
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import aiohttp
 import pytest
+from aiohttp.client_proto import ResponseHandler
 
 from shards.errors import Unreachable
 from shards.kube import KubeTransport, connect
@@ -28,6 +31,34 @@ async def connected(tmp_path: Path, below: str = "") -> AsyncIterator[tuple[Serv
         transport = await connect(kubeconfig=path)
         yield server, transport
         await transport.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [
+        (aiohttp.TCPConnector.connect, ("req", "traces", "timeout")),
+        (aiohttp.connector.Connection.release, ()),
+        (aiohttp.connector.Connection.close, ()),
+        (ResponseHandler.set_response_params, ("read_until_eof", "read_bufsize", "auto_decompress", "read_timeout")),
+        (ResponseHandler.read, ()),
+        (aiohttp.StreamReader.readany, ()),
+        (aiohttp.StreamReader.read, ()),
+        (aiohttp.StreamReader.is_eof, ()),
+        (aiohttp.StreamReader.set_exception, ("exc",)),
+        (aiohttp.ClientRequest, ("method", "url", "loop", "proxy", "server_hostname")),
+    ],
+    ids=lambda part: getattr(part, "__qualname__", ""),
+)
+def test_the_parts_of_aiohttp_that_it_does_not_promise_are_where_they_were(
+    part: Callable[..., object], names: tuple[str, ...]
+) -> None:
+    """When this fails, shards/exchange.py has to follow: docs/decisions/0013."""
+    assert set(names) <= inspect.signature(part).parameters.keys()
+
+
+def test_connections_show_their_protocol_and_transport() -> None:
+    for name in ("protocol", "transport"):
+        assert isinstance(inspect.getattr_static(aiohttp.connector.Connection, name), property)
 
 
 @pytest.mark.parametrize("below", ["/k8s/clusters/c-1", "/k8s/clusters/c-1/"])

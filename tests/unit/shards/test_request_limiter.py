@@ -58,7 +58,7 @@ async def test_the_fleet_s_budget_is_shared_by_its_members() -> None:
     """Over any time, all members together send at most what one alone may."""
     members = [limiter(fleet_requests_per_second=12.0) for _ in range(3)]
     for each in members:
-        each.share(3)
+        each.share(1 / 3)
     await asyncio.sleep(60)
     sent = sorted(chain.from_iterable(await asyncio.gather(*(times(each, 40) for each in members))))
     for begin in range(8):
@@ -68,21 +68,102 @@ async def test_the_fleet_s_budget_is_shared_by_its_members() -> None:
 
 async def test_a_member_that_comes_or_goes_changes_the_part_of_those_who_wait() -> None:
     limit = limiter(fleet_requests_per_second=4.0)
-    limit.share(4)
+    limit.share(0.25)
     assert limit.rate == 1.0
     waiting = asyncio.create_task(times(limit, 9))
     await asyncio.sleep(2.05)
     assert limit.waiting == 6
     limit.share(1)
     assert await waiting == [0.0, 1.0, 2.0, 2.29, 2.54, 2.79, 3.04, 3.29, 3.54]
-    limit.share(2)
+    limit.share(0.5)
     assert limit.rate == 2.0
+
+
+async def test_with_no_part_nothing_is_sent_and_nothing_saved_up() -> None:
+    limit = limiter(fleet_requests_per_second=4.0)
+    limit.share(0.0)
+    assert limit.rate == 0.0
+    waiting = asyncio.create_task(times(limit, 3))
+    await asyncio.sleep(60)
+    assert limit.waiting == 3
+    limit.share(0.5)
+    assert await waiting == [60.0, 60.5, 61.0]
+
+
+async def test_a_part_that_shrinks_takes_what_was_saved_up_along() -> None:
+    limit = limiter(fleet_requests_per_second=10.0)
+    await asyncio.sleep(60)
+    limit.share(0.2)
+    assert await times(limit, 4) == [0.0, 0.0, 0.5, 1.0]
+
+
+async def test_what_is_needed_is_what_was_sent_and_some_more() -> None:
+    limit = limiter(fleet_requests_per_second=100.0)
+    await asyncio.sleep(10)
+    await times(limit, 40)
+    assert limit.demand() == pytest.approx(1.25 * 4 / 100)
+    await asyncio.sleep(1.0)
+    await times(limit, 90)
+    assert limit.demand() == pytest.approx(1.25 * 4 / 100)  # too soon to say anything new
+    await asyncio.sleep(1.0)
+    assert limit.demand() == pytest.approx(1.25 * 45 / 100)
+    await asyncio.sleep(10)
+    assert limit.demand() == pytest.approx(1.25 * 45 / 100 / 2)
+
+
+async def test_who_had_to_wait_needs_twice_what_it_got_and_what_waits() -> None:
+    limit = limiter(fleet_requests_per_second=100.0)
+    limit.share(0.1)
+    await asyncio.sleep(1.0)
+    limit.demand()
+    waiting = asyncio.create_task(times(limit, 60))
+    await asyncio.sleep(4.05)
+    assert limit.demand() == pytest.approx(2 * (50 / 5.05 + 10) / 100, abs=0.01)
+    await waiting
+    await asyncio.sleep(10.0)
+    assert limit.demand() is not None
+
+
+async def test_without_a_budget_nothing_of_it_is_needed() -> None:
+    assert limiter(requests_per_second=5.0).demand() is None
+
+
+async def test_limits_change_while_requests_wait() -> None:
+    limit = limiter(requests_per_second=1.0, burst=1)
+    waiting = asyncio.create_task(times(limit, 8))
+    await asyncio.sleep(1.55)
+    limit.change(ClientSettings(requests_per_second=10.0, burst=1))
+    assert limit.rate == 10.0
+    await asyncio.sleep(0.25)
+    limit.change(ClientSettings())
+    assert limit.rate == 0.0
+    assert await waiting == [0.0, 1.0, 1.6, 1.7, 1.8, 1.8, 1.8, 1.8]
+
+
+async def test_a_limit_that_comes_later_holds_from_then_on_for_the_part_that_the_worker_has() -> None:
+    limit = limiter()
+    limit.share(0.5)
+    assert await times(limit, 100) == [0.0] * 100
+    limit.change(ClientSettings(fleet_requests_per_second=4.0))
+    assert limit.rate == 2.0
+    assert await times(limit, 4) == [0.0, 0.0, 0.5, 1.0]
+    limit.share(0.0)
+    limit.change(ClientSettings(fleet_requests_per_second=8.0))
+    assert limit.rate == 0.0
+
+
+async def test_a_change_to_the_same_limits_gives_nothing_away() -> None:
+    limit = limiter(requests_per_second=1.0, burst=3)
+    await times(limit, 3)
+    for _ in range(5):
+        limit.change(ClientSettings(requests_per_second=1.0, burst=3))
+    assert await times(limit, 2) == [1.0, 2.0]
 
 
 async def test_both_limits_hold() -> None:
     limit = limiter(requests_per_second=2.0, burst=1, fleet_requests_per_second=100.0)
     assert await times(limit, 3) == [0.0, 0.5, 1.0]
-    limit.share(100)
+    limit.share(0.01)
     assert limit.rate == 1.0
     assert (await times(limit, 3))[2] >= 2.0
 

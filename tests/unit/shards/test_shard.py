@@ -14,11 +14,12 @@ from shards.client import PARTIAL, PARTIAL_LIST
 from shards.context import Context, Request
 from shards.controller import Controller, Result
 from shards.errors import ConfigError, NotOwner, Undrained
+from shards.handover import SEEN_SECONDS
 from shards.keyrange import WHOLE, KeyRange, fnv1a64, slot_of
 from shards.objects import SLOT_LABEL, Meta, Object, ObjectName, Resource
 from shards.plain_context import PlainContext
 from shards.settings import GateSettings, ScopeSettings, ShardSettings
-from shards.shard import SEEN_SECONDS, Shard
+from shards.shard import Shard
 from shards.tenure import Tenure
 from shards.watermark import ResourceMark, Unseen, Watermark
 from tests.unit.shards.world import CONFIGMAPS, SECRETS, WEBSITES, World

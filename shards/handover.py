@@ -1,0 +1,118 @@
+"""How a shard's views pass from one owner to the next: the wait before the gate, and the mark that is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from shards.engine import Engine
+from shards.handover_gate import HandoverGate, mark_of
+from shards.keyrange import KeyRange
+from shards.objects import newest
+from shards.own_writes import Barrier, Phase
+from shards.runtime import WorkerRuntime
+from shards.shard_views import ShardView
+from shards.watermark import ResourceMark, Watermark
+
+log = logging.getLogger(__name__)
+
+SEEN_SECONDS = 0.5
+"""How long a drain waits until the views show the shard's own writes. The shard is unowned meanwhile."""
+
+Lists = dict[str, asyncio.Future[str]]
+"""Those under way, by the names of their views. Each resolves with its resourceVersion."""
+
+
+async def until_open(
+    gate: HandoverGate,
+    views: Mapping[str, ShardView],
+    runtime: WorkerRuntime,
+    moved: asyncio.Event,
+    range: KeyRange,
+    *,
+    check: Callable[[], None],
+    open_views: Callable[[], None],
+) -> str:
+    """Waits until the gate is open; what does not get there in time is listed. Returns by what it opened.
+
+    moved: set when a view has. check: raises when there is nothing to wait for any more. open_views: idempotent. Lists
+    are asked for before: where nobody stood by, the first list serves as the one that must follow the claim.
+    """
+    stores = {name: view.store for name, view in views.items()}
+    patience = runtime.settings.gate.live_read_after_seconds
+    until = runtime.clock() + patience
+    lists: Lists = {}
+    how = "watermark"
+    while True:
+        check()
+        moved.clear()
+        if _asked(gate, views, lists, moved):
+            how = "list"
+        open_views()
+        _taken(gate, lists)
+        if gate.open(stores):
+            return how
+        now = runtime.clock()
+        if not all(view.informer.synced.is_set() for view in views.values()):
+            until = now + patience
+        elif now >= until:
+            until = now + patience
+            log.warning("shard %s: %s", range.short, gate.reason(stores))
+            for name in gate.closed(stores).keys() - lists.keys():
+                gate.demand_list(name)
+            continue
+        try:
+            async with asyncio.timeout(until - now):
+                await moved.wait()
+        except TimeoutError:
+            continue
+
+
+def _asked(gate: HandoverGate, views: Mapping[str, ShardView], lists: Lists, moved: asyncio.Event) -> bool:
+    """Whether a list that the gate needs was not under way, and is now."""
+    needed = [name for name in views if gate.needs_list(name) and name not in lists]
+    for name in needed:
+        lists[name] = views[name].informer.relist()
+        lists[name].add_done_callback(lambda _: moved.set())
+    return bool(needed)
+
+
+def _taken(gate: HandoverGate, lists: Lists) -> None:
+    """The gate is told of the lists that have ended."""
+    for name in [name for name, listing in lists.items() if listing.done()]:
+        listing = lists.pop(name)
+        if not listing.cancelled():
+            gate.listed(name, listing.result())
+
+
+async def until_seen(engines: Sequence[Engine], moved: asyncio.Event, range: KeyRange) -> None:
+    """Waits, bounded, until the views show the shard's writes: what they do not show rides in the watermark."""
+    try:
+        async with asyncio.timeout(SEEN_SECONDS):
+            while any(each.phase in (Phase.LANDED, Phase.DELETED) for each in _unseen(engines)):
+                moved.clear()
+                await moved.wait()
+    except TimeoutError:
+        log.info("shard %s: its views do not show all its writes yet", range.short)
+
+
+def _unseen(engines: Sequence[Engine]) -> list[Barrier]:
+    fences = [(engine.fence, engine.stores) for engine in engines if engine.fence is not None]
+    return [each for fence, stores in fences for found in fence.writes.unseen(stores).values() for each in found]
+
+
+def watermark_of(views: Mapping[str, ShardView], shard_epoch: int) -> Watermark:
+    """How far the views have come, with what they do not show yet of the shard's writes."""
+    marks: dict[str, ResourceMark] = {}
+    for name, view in views.items():
+        barriers: list[Barrier] = []
+        highest = view.store.highest_object_version
+        for engine in view.engines:
+            if engine.fence is not None:
+                barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
+                highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
+        mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
+        if mark is not None and view.informer.synced.is_set() and not view.informer.blind:
+            marks[name] = mark
+    return Watermark(shard_epoch, marks)
