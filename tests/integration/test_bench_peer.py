@@ -133,11 +133,13 @@ def writes(server: EmbeddedServer) -> list[Entry]:
     return [each for each in mine if each.verb in WRITES and each.resource.endswith(("/widgets", "/configmaps"))]
 
 
-def test_a_fleet_names_its_workers_and_what_they_cost(server: EmbeddedServer) -> None:
+def test_a_fleet_names_the_workers_that_did_something_and_what_they_cost(server: EmbeddedServer) -> None:
+    """One that joins when all is done has nothing to be named for."""
     with Peer("peer_fleet.py", "sync", server.kubeconfig, FLEET_WORKERS="2") as peer:
         done = peer.until("all_reconciled")
 
-    assert len(done["workers"]) == 2
+    assert len(done["workers"]) == len(set(done["workers"])) in {1, 2}
+    assert all(done["counts"])
     assert sum(done["counts"]) >= WIDGETS
     assert done["workers_cpu_s"] >= 0
 
