@@ -18,21 +18,21 @@ from typing import cast
 import uvloop
 
 from benchmarks.table import Row, conclude
-from shards.breaker import TokenBucket
-from shards.client import Transport
+from shards.api.client import Transport
+from shards.authoring.controller import Context, Controller, Result
 from shards.clock import boot_seconds
-from shards.controller import Context, Controller, Result
-from shards.engine import Engine
 from shards.keyrange import WHOLE, PartitionKey
+from shards.limits.breaker import TokenBucket
 from shards.metrics import ShardMetrics
 from shards.objects import Key, Resource
+from shards.ownership.tenure import Tenure
+from shards.queue.slots import Slots
+from shards.queue.workqueue import WorkQueue
+from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.settings import QueueSettings, ScopeSettings, ShardSettings
-from shards.slots import Slots
-from shards.source import FilterMode, Source
-from shards.store import StoreWriter
-from shards.tenure import Tenure
-from shards.workqueue import WorkQueue
+from shards.stores.store import StoreWriter
+from shards.watching.source import FilterMode, Source
 
 ROUNDS = 5
 KEYS = 200_000

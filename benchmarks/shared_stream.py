@@ -24,14 +24,14 @@ from unittest.mock import patch
 
 from prometheus_client import CollectorRegistry
 
-from shards.context import Context
-from shards.controller import Controller
+from shards.authoring.context import Context
+from shards.authoring.controller import Controller
 from shards.keyrange import equal_boundaries, ranges_from
 from shards.metrics import ShardMetrics
+from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.settings import ShardSettings
 from shards.shard import Shard
-from shards.slots import Slots
 
 PAGE = 500
 TICK_SECONDS = 0.005

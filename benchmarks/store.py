@@ -23,10 +23,10 @@ from uuid import UUID
 import msgspec
 
 from benchmarks.table import Row, conclude
-from shards.indexes import Index
-from shards.intake import Intake
 from shards.objects import Meta, ObjectName, OwnerReference
-from shards.store import Entry, Replacement, StoreWriter
+from shards.stores.indexes import Index
+from shards.stores.intake import Intake
+from shards.stores.store import Entry, Replacement, StoreWriter
 
 FEW, MANY = 20_000, 100_000
 SLOPE_BYTES = 1_228.8

@@ -20,9 +20,9 @@ import uvloop
 
 from benchmarks.small_server import small_server
 from benchmarks.table import Row, conclude
-from shards.client import JSON, MERGE_PATCH
+from shards.api.client import JSON, MERGE_PATCH
 from shards.clock import boot_seconds
-from shards.kube import KubeTransport, connect
+from shards.transport.kube import KubeTransport, connect
 
 ROUNDS = 25
 REQUESTS = 400

@@ -27,12 +27,12 @@ import msgspec
 from chaos.oracle import owned_ranges
 from chaos.target import Kill, TargetFailed, TargetSettings
 from fleet import __version__
-from fleet.children import read_children
-from fleet.controllers import load_controller
+from fleet.configuration.controllers import load_controller
 from fleet.dev.demo import find_demo
 from fleet.dev.options import POD
 from fleet.devcluster.evidence.verdict import Verdict
-from fleet.rundir import DevState
+from fleet.processes.children import read_children
+from fleet.processes.rundir import DevState
 from shards.clock import boot_seconds
 from shards.errors import ApiError, Unreachable
 from shards.objects import Object

@@ -18,7 +18,7 @@ from chaos.fields import Fields
 from chaos.provider import Provider, parse_provider
 from chaos.target import TargetSettings, parse_target
 from chaos.tolerance import Tolerance, parse_tolerance
-from fleet.config_errors import suggestion
+from fleet.configuration.config_errors import suggestion
 from shards.errors import ConfigError
 
 EXTENSION = "shardfleet"

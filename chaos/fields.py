@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fleet.config_errors import suggestion
+from fleet.configuration.config_errors import suggestion
 from shards.errors import ConfigError
 
 

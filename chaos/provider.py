@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.fields import Fields, shown
-from fleet.config_errors import suggestion
+from fleet.configuration.config_errors import suggestion
 from shards.errors import ConfigError
 
 TARGET = "target"

@@ -21,8 +21,8 @@ from fleet import __version__
 from shards.errors import ConfigError, ShardError
 
 if TYPE_CHECKING:
-    from fleet.rundir import DevState
-    from fleet.statusview import FleetStatus
+    from fleet.processes.rundir import DevState
+    from fleet.status.statusview import FleetStatus
 
 EXIT_RUN_TIME = 1
 EXIT_CONFIG = 2
@@ -91,9 +91,9 @@ def run(
     config_file: Path, kubeconfig: Path | None, context: str | None, run_dir: Path | None, journal: Path | None
 ) -> int:
     """Run one pod's worth of a fleet on any cluster, until SIGTERM or Ctrl-C."""
-    from fleet import pod
-    from fleet.config_file import load_config
-    from fleet.controllers import load_controllers
+    from fleet.configuration.config_file import load_config
+    from fleet.configuration.controllers import load_controllers
+    from fleet.pod import pod
 
     config = load_config(config_file)
     path = "controller" if config.controller else "controllers"
@@ -126,7 +126,7 @@ def status(
 
     Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
     """
-    from fleet.status_reader import FleetNotFound
+    from fleet.status.status_reader import FleetNotFound
 
     dev = None if kubeconfig or context else _running_dev()
     if dev is not None:
@@ -149,7 +149,7 @@ def status(
             shown = {name: shown[name] for name in ("failingKeys", "failing", "waitingKeys", "waiting")}
         click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
     else:
-        from fleet.status_table import write
+        from fleet.status.status_table import write
 
         write(found, sys.stdout, failing=failing)
 
@@ -210,7 +210,7 @@ def serve(**given: Any) -> int:
 
 
 def _running_dev() -> DevState | None:
-    from fleet.rundir import running_devs
+    from fleet.processes.rundir import running_devs
 
     running = running_devs()
     if len(running) > 1:
@@ -224,10 +224,10 @@ def _running_dev() -> DevState | None:
 
 
 async def _read_status(kubeconfig: str | None, context: str | None, fleet: str, namespace: str) -> FleetStatus:
-    from fleet.preflight import explained
-    from fleet.status_reader import StatusReader, find_fleet
-    from shards.client import Client
-    from shards.kube import connect
+    from fleet.pod.preflight import explained
+    from fleet.status.status_reader import StatusReader, find_fleet
+    from shards.api.client import Client
+    from shards.transport.kube import connect
 
     transport = await connect(kubeconfig=kubeconfig, context=context)
     try:

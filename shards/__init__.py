@@ -12,20 +12,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shards.context import Context, Request
-    from shards.controller import Controller, Result
+    from shards.authoring.context import Context, Request
+    from shards.authoring.controller import Controller, Result
+    from shards.authoring.plain_context import PlainContext
     from shards.errors import NotReadyYet, TerminalError
-    from shards.plain_context import PlainContext
 
 __all__ = ["Context", "Controller", "NotReadyYet", "PlainContext", "Request", "Result", "TerminalError"]
 
 _HOMES = {
-    "Context": "shards.context",
-    "Controller": "shards.controller",
+    "Context": "shards.authoring.context",
+    "Controller": "shards.authoring.controller",
     "NotReadyYet": "shards.errors",
-    "PlainContext": "shards.plain_context",
-    "Request": "shards.context",
-    "Result": "shards.controller",
+    "PlainContext": "shards.authoring.plain_context",
+    "Request": "shards.authoring.context",
+    "Result": "shards.authoring.controller",
     "TerminalError": "shards.errors",
 }
 

@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from shards.engine import Engine
-from shards.handover_gate import HandoverGate, mark_of
+from shards.gates.handover_gate import HandoverGate, mark_of
+from shards.gates.own_writes import Barrier, Phase
+from shards.gates.watermark import ResourceMark, Watermark
 from shards.keyrange import KeyRange
 from shards.objects import newest
-from shards.own_writes import Barrier, Phase
+from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView
-from shards.watermark import ResourceMark, Watermark
 
 log = logging.getLogger(__name__)
 

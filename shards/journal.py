@@ -35,7 +35,8 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
                          Lines of a view name its resource and range; role: what the objects are to their controllers
     hook                 an author's function failed, or took too long: outcome. cause: which one. key: of the object;
                          "handler" is the fleet's own. As often as the log has it
-    pulse                every few seconds. figures: see `fleet.worker_journal`. outcome: "" or why it is not ready
+    pulse                every few seconds. figures: see `fleet.workers.worker_journal`. outcome: "" or why it is not
+    ready
     """
 
     what: str

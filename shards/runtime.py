@@ -7,20 +7,20 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from shards.bodies import Bodies
-from shards.breaker import TokenBucket
-from shards.client import Transport
+from shards.api.client import Transport
+from shards.api.request_meters import NO_METERS, RequestMeters
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal
-from shards.live import Guards
-from shards.loop_turn import LoopTurn
+from shards.limits.breaker import TokenBucket
+from shards.limits.loop_turn import LoopTurn
+from shards.limits.request_limiter import LimitedTransport, RequestLimiter
 from shards.metrics import ShardMetrics
 from shards.objects import Resource
-from shards.request_limiter import LimitedTransport, RequestLimiter
-from shards.request_meters import NO_METERS, RequestMeters
+from shards.ownership.live import Guards
+from shards.queue.slots import Slots
 from shards.settings import ShardSettings
-from shards.shared_informer import SharedStreams
-from shards.slots import Slots
+from shards.sharing.shared_informer import SharedStreams
+from shards.stores.bodies import Bodies
 
 
 @dataclass

@@ -1,6 +1,6 @@
-"""Settings of one shard: what `fleet.config` fills in from the config file.
+"""Settings of one shard: what `fleet.configuration.config` fills in from the config file.
 
-Defaults live here, with the reason for each; `fleet.config` validates and documents them for users.
+Defaults live here, with the reason for each; `fleet.configuration.config` validates and documents them for users.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ClientSettings:
     burst: int | None = None
     """Requests at once after a quiet time; None: what two seconds give."""
     fleet_requests_per_second: float | None = None
-    """Of the whole fleet, shared by its workers (`fleet.budget_share`). None: no limit."""
+    """Of the whole fleet, shared by its workers (`fleet.rules.budget_share`). None: no limit."""
 
     @property
     def burst_requests(self) -> float:

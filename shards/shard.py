@@ -12,21 +12,21 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from shards.controller import Controller
-from shards.engine import Engine
+from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
-from shards.failing_keys import FailingKey
-from shards.freshness import keep_fresh
+from shards.gates.handover_gate import HandoverGate
+from shards.gates.watermark import Watermark
 from shards.handover import until_open, until_seen, watermark_of
-from shards.handover_gate import HandoverGate
+from shards.informers.freshness import keep_fresh
 from shards.journal import Note
 from shards.keyrange import KeyRange
+from shards.ownership.tenure import Tenure
+from shards.queue.failing_keys import FailingKey
+from shards.queue.waiting_keys import WaitingKey, clause
+from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views
-from shards.store import StoreReader
-from shards.tenure import Tenure
-from shards.waiting_keys import WaitingKey, clause
-from shards.watermark import Watermark
+from shards.stores.store import StoreReader
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
 

@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from shards.controller import Controller, Selection
-from shards.engine import Engine
-from shards.feed import Feed
-from shards.handlers import Route
-from shards.informer import Informer
-from shards.informer_meters import HookCounts
+from shards.api.useragent import UserAgent
+from shards.authoring.controller import Controller, Selection
+from shards.informers.feed import Feed
+from shards.informers.informer import Informer
+from shards.informers.informer_meters import HookCounts
+from shards.informers.namespaced_informer import NamespacedInformer
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import KeyRange, PartitionKey
-from shards.listener import Listener
-from shards.namespaced_informer import NamespacedInformer
+from shards.listeners.handlers import Route
+from shards.listeners.listener import Listener
 from shards.objects import Key, Resource
+from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.settings import ScopeSettings
-from shards.shared_cache import Keeping
-from shards.shared_informer import SharedInformer, can_share
-from shards.shared_stream import StreamMaker
-from shards.source import FilterMode, Role, Source
-from shards.store import Change, StoreReader, StoreWriter
-from shards.useragent import UserAgent
+from shards.sharing.shared_cache import Keeping
+from shards.sharing.shared_informer import SharedInformer, can_share
+from shards.sharing.shared_stream import StreamMaker
+from shards.stores.store import Change, StoreReader, StoreWriter
+from shards.watching.source import FilterMode, Role, Source
 
 
 class Place(NamedTuple):
@@ -152,7 +152,7 @@ def _make_view(
 
 
 class _Audience(NamedTuple):
-    """Who is told of a view. See `shards.informer.Informer`."""
+    """Who is told of a view. See `shards.informers.informer.Informer`."""
 
     changed: Callable[[Change], None]
     moved: Callable[[], None]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fleet.dev.primaries import Primaries
 from fleet.dev.process import PartFailed
-from shards.client import Client
+from shards.api.client import Client
 from shards.errors import AlreadyExists, ApiError
 from shards.objects import Object
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fleet.controllers import import_file
+from fleet.configuration.controllers import import_file
 from fleet.dev.documents import read_documents
 from shards.errors import ConfigError
 from shards.objects import Object, Resource

@@ -37,7 +37,7 @@ def ignore() -> None:
 def hold() -> set[int]:
     """They wait until `release`. Around a fork: what a handler raises in Python's own callbacks there would be lost.
 
-    Returns the mask for `release`, or for `fleet.child.begin_child`.
+    Returns the mask for `release`, or for `fleet.processes.child.begin_child`.
     """
     return set(signal.pthread_sigmask(signal.SIG_BLOCK, _ALL))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from fleet.statusview import FleetStatus
+from fleet.status.statusview import FleetStatus
 from shards.errors import ConfigError
 
 COORDINATOR = "coordinator"

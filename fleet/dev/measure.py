@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fleet.dev.takeover import ShardPulse, Succession, Takeover, TakeoverReport
-from fleet.statusview import FleetStatus
+from fleet.status.statusview import FleetStatus
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleet.config import FleetConfig
-from fleet.config_file import config_from
+from fleet.configuration.config import FleetConfig
+from fleet.configuration.config_file import config_from
 from fleet.dev.kills import Kill, parse_kill
 from shards.errors import ConfigError
 

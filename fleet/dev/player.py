@@ -9,15 +9,15 @@ import asyncio
 import random
 from typing import Any
 
-from shards.client import Client, Transport
+from shards.api.client import Client, Transport
 from shards.clock import Clock, boot_seconds
 from shards.errors import NotFound, ShardError
-from shards.informer import Informer
+from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Object, ObjectName, Resource
 from shards.settings import ScopeSettings
-from shards.source import FilterMode, Source
-from shards.store import Change
+from shards.stores.store import Change
+from shards.watching.source import FilterMode, Source
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments")
 

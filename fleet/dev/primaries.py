@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from shards.client import Transport
+from shards.api.client import Transport
 from shards.clock import Clock, boot_seconds
-from shards.informer import Informer
+from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Object, ObjectName, Resource
 from shards.settings import ScopeSettings
-from shards.source import FilterMode, Source
-from shards.store import Change
+from shards.stores.store import Change
+from shards.watching.source import FilterMode, Source
 
 
 class Primaries:

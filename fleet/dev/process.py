@@ -17,8 +17,8 @@ from typing import NoReturn
 
 import msgspec
 
-from fleet.child import begin_child
 from fleet.dev import endings
+from fleet.processes.child import begin_child
 from shards.errors import ConfigError, ShardError
 
 _POLL_SECONDS = 0.02

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from fleet.children import ChildRecord, read_children
 from fleet.dev.takeover import ShardPulse
-from fleet.health import Unanswered, ask_metrics, ask_status
-from fleet.metrics import Family
+from fleet.health.health import Unanswered, ask_metrics, ask_status
+from fleet.health.metrics import Family
+from fleet.processes.children import ChildRecord, read_children
 
 RECONCILES = "controller_runtime_reconcile_total"
 

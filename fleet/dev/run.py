@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from fleet import pod, rundir
-from fleet.controllers import LoadedController, load_controller
+from fleet.configuration.controllers import LoadedController, load_controller
 from fleet.dev import endings
 from fleet.dev.demo import Demo, find_demo
 from fleet.dev.options import FLEET, NAMESPACE, POD, SERVER_JOURNAL, DevOptions
@@ -22,9 +21,11 @@ from fleet.dev.session import Interrupted, Session
 from fleet.dev.view import View
 from fleet.dev.warnings_log import WarningsLog
 from fleet.devcluster.doors.kubeconfig import write_kubeconfig
+from fleet.pod import pod
+from fleet.processes import rundir
 from shards.errors import ConfigError
-from shards.kube import connect
 from shards.objects import Object
+from shards.transport.kube import connect
 
 _SERVER_SECONDS = 20.0
 

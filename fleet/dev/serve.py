@@ -23,7 +23,7 @@ from fleet.devcluster.recording.journalfile import JournalFile
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import error_from
+from shards.api.client import error_from
 from shards.errors import ApiError, ConfigError
 
 _TOKEN = re.compile(r"[!-~]+")

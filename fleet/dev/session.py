@@ -27,12 +27,12 @@ from fleet.dev.report import Report, takeover_text
 from fleet.dev.view import View
 from fleet.dev.warnings_log import WarningsLog
 from fleet.devcluster.evidence.verdict import Verdict
-from fleet.object_names import Names
-from fleet.status_reader import StatusReader
-from fleet.statusview import FleetStatus
-from shards.client import Client, Transport
+from fleet.records.object_names import Names
+from fleet.status.status_reader import StatusReader
+from fleet.status.statusview import FleetStatus
+from shards.api.client import Client, Transport
+from shards.authoring.controller import Controller
 from shards.clock import Clock, boot_seconds
-from shards.controller import Controller
 from shards.objects import Object
 
 _LOOK_SECONDS = 0.05

@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.text import Text
 
 from fleet.dev.report import Report
-from fleet.status_table import render
-from fleet.statusview import FleetStatus
+from fleet.status.status_table import render
+from fleet.status.statusview import FleetStatus
 
 _ROWS_BESIDE_SHARDS = 14
 """Lines of the live view that are not shards, for a view that fits on the screen."""

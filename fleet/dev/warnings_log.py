@@ -12,7 +12,7 @@ _SEVERITIES = frozenset({b"WARNING", b"ERROR", b"CRITICAL"})
 
 
 class WarningsLog:
-    """Follows one log file in the text format of `fleet.logformat`. count: warnings and worse in what was read."""
+    """Follows one log file in the text format of `fleet.logs.logformat`. count: warnings and worse in what was read."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

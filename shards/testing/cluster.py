@@ -15,17 +15,17 @@ from fleet.devcluster.kinds.resources import ResourceType
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import Client
-from shards.controller import Controller, identity_of
+from shards.api.client import Client
+from shards.authoring.controller import Controller, identity_of
 from shards.errors import ApiError, ConfigError, NotFound
 from shards.keyrange import WHOLE
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
+from shards.ownership.tenure import Tenure
+from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.settings import ShardSettings
 from shards.shard import Shard
-from shards.slots import Slots
-from shards.tenure import Tenure
 from shards.testing.observed import Failures, ObservedController
 from shards.testing.running import RunningControllers, check_served, require_served
 from shards.testing.virtual_time import loop_seconds

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from shards.controller import Context, Controller, PlainContext, Request, Result
+from shards.authoring.controller import Context, Controller, PlainContext, Request, Result
 from shards.errors import BreakerOpen, Conflict, NotOwner, NotReadyYet, TerminalError
 from shards.objects import Key
 

@@ -10,7 +10,7 @@ from fleet.devcluster.kinds.resources import Registry
 from fleet.devcluster.reads.listoptions import filter_of
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.wire.requests import Request
-from shards.controller import Controller
+from shards.authoring.controller import Controller
 from shards.errors import ConfigError
 from shards.objects import Meta, ObjectName, Resource
 from shards.shard import Shard

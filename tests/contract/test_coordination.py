@@ -12,7 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.coordination import (
+from fleet.backends.kubernetes_leases import KubernetesCoordination
+from fleet.backends.local import LocalCoordination
+from fleet.backends.local_store import LocalStore
+from fleet.records.coordination import (
     CasConflict,
     Change,
     Coordination,
@@ -21,18 +24,15 @@ from fleet.coordination import (
     MapUnreadable,
     ProtocolMismatch,
 )
-from fleet.kubernetes_leases import KubernetesCoordination
-from fleet.lease_records import NOBODY_KNOWN
-from fleet.local import LocalCoordination
-from fleet.local_store import LocalStore
-from fleet.object_names import CONFIG_MAPS, LEASES
-from fleet.record import CoordinatorRecord, Holder, MemberRecord, ShardStatus, Standby
+from fleet.records.lease_records import NOBODY_KNOWN
+from fleet.records.object_names import CONFIG_MAPS, LEASES
+from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardStatus, Standby
 from shards.clock import boot_seconds
+from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
-from shards.kube import KubeTransport, connect
 from shards.objects import Object, at_least
-from shards.watermark import ResourceMark, Unseen, Watermark
-from tests.unit.fleet.records import member, shard, shard_map
+from shards.transport.kube import KubeTransport, connect
+from tests.unit.fleet.records.records import member, shard, shard_map
 
 LOW, HIGH = ranges_from(equal_boundaries(2))
 _numbers = itertools.count()

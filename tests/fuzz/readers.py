@@ -12,9 +12,10 @@ from zlib import crc32
 
 import msgspec
 
-from fleet.config_file import config_from, parse_config
-from fleet.coordination import ProtocolMismatch
-from fleet.lease_records import (
+from fleet.backends.record_api import RecordApi
+from fleet.configuration.config_file import config_from, parse_config
+from fleet.records.coordination import ProtocolMismatch
+from fleet.records.lease_records import (
     Times,
     coordinator_record,
     lease_from_coordinator,
@@ -22,18 +23,17 @@ from fleet.lease_records import (
     lease_of,
     micro_time,
 )
-from fleet.map_record import configmap_from_map
-from fleet.object_names import Kind, Names
-from fleet.record import CoordinatorRecord
-from fleet.record_api import RecordApi
-from fleet.shard_lease import lease_from_shard
-from shards.client import JSON, Query, Transport, error_from
+from fleet.records.map_record import configmap_from_map
+from fleet.records.object_names import Kind, Names
+from fleet.records.record import CoordinatorRecord
+from fleet.records.shard_lease import lease_from_shard
+from shards.api.client import JSON, Query, Transport, error_from
 from shards.errors import ConfigError
+from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.keyrange import WHOLE
 from shards.objects import Object
-from shards.watermark import ResourceMark, Unseen, Watermark
-from shards.wire import LineSplitter, MalformedStream, decode_event, decode_item, decode_page
-from tests.unit.fleet.records import FLEET, member, shard, shard_map
+from shards.watching.wire import LineSplitter, MalformedStream, decode_event, decode_item, decode_page
+from tests.unit.fleet.records.records import FLEET, member, shard, shard_map
 
 LIMIT_BYTES = 1000
 """Of a line, so that fuzzing gets there."""

@@ -6,8 +6,8 @@ import asyncio
 import time
 
 from shards import Context, Controller, Request, Result, TerminalError
-from shards.indexes import Index
 from shards.objects import Meta
+from shards.stores.indexes import Index
 
 
 def nobody(meta: Meta) -> tuple[str, ...]:

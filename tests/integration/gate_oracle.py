@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.storage.storage import Table
 from shards import Context, Controller, Request, Result
+from shards.api.useragent import UserAgent
 from shards.objects import SLOT_LABEL, Object, Resource
-from shards.useragent import UserAgent
 from tests.integration.gate_wire import now
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES
 

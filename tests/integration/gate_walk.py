@@ -23,19 +23,19 @@ from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import Client
+from shards.api.client import Client
+from shards.api.useragent import UserAgent
 from shards.errors import ApiError, Unreachable
+from shards.gates.watermark import Watermark
 from shards.journal import KeptJournal
 from shards.keyrange import WHOLE
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL
+from shards.ownership.tenure import Tenure
+from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
-from shards.slots import Slots
-from shards.tenure import Tenure
-from shards.useragent import UserAgent
-from shards.watermark import Watermark
 from tests.integration.gate_oracle import BAD, SLOW, Life, Oracle, site_controller
 from tests.integration.gate_wire import Wire, now
 from tests.unit.shards.world import CONFIGMAPS, CRDS, DEFINITION, WEBSITES

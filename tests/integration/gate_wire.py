@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
-from shards.client import JSON, Query
+from shards.api.client import JSON, Query
 from shards.errors import Unreachable
 
 

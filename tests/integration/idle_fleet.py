@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fleet.config import CoordinationConfig
+from fleet.configuration.config import CoordinationConfig
 from shards import Context, Controller, Request
 from shards.testing.virtual_time import loop_seconds
 from tests.integration.small_fleet import WEBSITES, SmallFleet

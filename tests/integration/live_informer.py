@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from shards.client import Client
-from shards.informer import Informer
+from shards.api.client import Client
+from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
-from shards.kube import connect
 from shards.objects import Object, ObjectName, Resource
 from shards.settings import ScopeSettings
-from shards.source import FilterMode, Source
-from shards.store import Change, StoreWriter
+from shards.stores.store import Change, StoreWriter
+from shards.transport.kube import connect
+from shards.watching.source import FilterMode, Source
 
 NAMESPACES = Resource("", "v1", "namespaces")
 WITHIN_SECONDS = 40.0

@@ -14,7 +14,7 @@ from typing import Any, Self
 import msgspec
 import yaml
 
-from fleet.children import ChildRecord, read_children
+from fleet.processes.children import ChildRecord, read_children
 from shards.journal import Note, decode_notes, on_wall_clock
 
 ROOT = Path(__file__).parents[2]

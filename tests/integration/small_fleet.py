@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import yaml
 from prometheus_client import CollectorRegistry
 
-from fleet.coordinator import Coordinator, FleetLayout
+from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.evidence.verdict import Verdict
 from fleet.devcluster.judging.judge import judge
@@ -24,24 +24,24 @@ from fleet.devcluster.recording.journal import Entry
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from fleet.kubernetes_leases import KubernetesCoordination
-from fleet.planner import PlanSettings
-from fleet.record import Incarnation
-from fleet.worker import Worker
-from fleet.worker_journal import observed
-from fleet.worker_settings import WorkerSettings
-from shards.client import Client
-from shards.controller import Controller, identity_of, scope_of
+from fleet.office.coordinator import Coordinator, FleetLayout
+from fleet.records.record import Incarnation
+from fleet.rules.planner import PlanSettings
+from fleet.workers.worker import Worker
+from fleet.workers.worker_journal import observed
+from fleet.workers.worker_settings import WorkerSettings
+from shards.api.client import Client
+from shards.api.useragent import UserAgent
+from shards.authoring.controller import Controller, identity_of, scope_of
 from shards.journal import KeptJournal, Note
 from shards.keyrange import KeyRange, PartitionKey
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
+from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
-from shards.slots import Slots
 from shards.testing.virtual_time import loop_seconds
-from shards.useragent import UserAgent
 
 PRODUCT = "fleet/test"
 LEASE_SECONDS = 4.0

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.exitcodes import EX_WATCHDOG
-from shards.client import Client
-from shards.kube import connect
+from fleet.processes.exitcodes import EX_WATCHDOG
+from shards.api.client import Client
 from shards.objects import Object, Resource
 from shards.testing.server import EmbeddedServer
+from shards.transport.kube import connect
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
 from tests.integration.waiting import eventually
 

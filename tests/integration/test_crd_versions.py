@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import shards.watch
+import shards.watching.watch
 from shards.errors import Conflict, NotFound
 from shards.objects import Object, Resource
 from tests.integration.live_informer import Seen, both_servers, kubeconfig_of, seen
@@ -18,7 +18,7 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards.watch, "BACKOFF_SECONDS", (0.1, 1.0))
+    monkeypatch.setattr(shards.watching.watch, "BACKOFF_SECONDS", (0.1, 1.0))
 
 
 def version(name: str, *, served: bool = True, storage: bool = False) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from fleet.dev.player import DeploymentPlayer
-from shards.kube import connect
 from shards.objects import Resource
+from shards.transport.kube import connect
 from tests.cluster.plane import GARBAGE_COLLECTION, ControlPlane
 from tests.integration.pods import ROOT, WEBSITES_FILE, Pod
 from tests.integration.test_real_fleet import Site, in_background

@@ -9,9 +9,9 @@ import pytest
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import Refuse
 from fleet.devcluster.recording.journal import Entry
-from fleet.object_names import Names
-from fleet.status_reader import StatusReader
-from fleet.statusview import FleetStatus
+from fleet.records.object_names import Names
+from fleet.status.status_reader import StatusReader
+from fleet.status.statusview import FleetStatus
 from shards import Context, Controller, NotReadyYet, Request
 from shards.objects import Resource
 from tests.integration.small_fleet import LEASE_SECONDS, WEBSITES, SmallFleet, eventually, running, website

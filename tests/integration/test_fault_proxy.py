@@ -21,10 +21,10 @@ from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
-from shards.client import Client
+from shards.api.client import Client
 from shards.errors import ApiError, ConfigError, NotFound, Unreachable
-from shards.kube import connect
 from shards.objects import Resource
+from shards.transport.kube import connect
 from tests.cluster.plane import ControlPlane
 from tests.integration.waiting import eventually
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, config_map

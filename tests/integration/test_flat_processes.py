@@ -12,10 +12,10 @@ import yaml
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import Cut, Refuse
-from shards.client import Client
-from shards.kube import connect
+from shards.api.client import Client
 from shards.objects import Resource
 from shards.testing.server import EmbeddedServer
+from shards.transport.kube import connect
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config
 from tests.integration.test_lost_pod import owned_by, status
 from tests.integration.waiting import eventually

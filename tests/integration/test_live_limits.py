@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from shards.client import Client
-from shards.kube import connect
+from shards.api.client import Client
 from shards.testing.server import EmbeddedServer
+from shards.transport.kube import connect
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config
 from tests.integration.test_metrics_page import CRDS, page
 from tests.integration.waiting import eventually

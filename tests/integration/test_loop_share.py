@@ -16,20 +16,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from shards.client import JSON, Query
-from shards.handlers import Route
-from shards.informer import Informer
+from shards.api.client import JSON, Query
+from shards.api.useragent import UserAgent
+from shards.informers.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, PartitionKey
-from shards.listener import Listener
+from shards.listeners.handlers import Route
+from shards.listeners.listener import Listener
 from shards.objects import Key, Meta, Resource
 from shards.process_memory import collect_rarely
 from shards.settings import ScopeSettings
-from shards.shared_informer import SharedInformer, SharedStreams
-from shards.shared_stream import StreamMaker
-from shards.source import FilterMode, Source
-from shards.store import Entry, StoreWriter
-from shards.useragent import UserAgent
+from shards.sharing.shared_informer import SharedInformer, SharedStreams
+from shards.sharing.shared_stream import StreamMaker
+from shards.stores.store import Entry, StoreWriter
+from shards.watching.source import FilterMode, Source
 
 OBJECTS = 100_000
 MOST_SECONDS = 0.010

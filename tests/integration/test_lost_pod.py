@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from fleet.devcluster.judging.judge import judge
-from shards.client import Client
-from shards.kube import connect
+from shards.api.client import Client
 from shards.objects import Resource
 from shards.testing.server import EmbeddedServer
+from shards.transport.kube import connect
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
 from tests.integration.waiting import eventually
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from shards.errors import NotFound
-from shards.informer import Informer
-from shards.intake import Intake
+from shards.informers.informer import Informer
 from shards.objects import ObjectName, Resource
-from shards.store import StoreWriter
+from shards.stores.intake import Intake
+from shards.stores.store import StoreWriter
 from tests.integration.live_informer import Seen, both_servers, kubeconfig_of, seen
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")

@@ -9,10 +9,10 @@ from pathlib import Path
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from shards.client import Client
-from shards.kube import connect
+from shards.api.client import Client
 from shards.objects import Resource
 from shards.testing.server import EmbeddedServer
+from shards.transport.kube import connect
 from tests.integration.pods import ROOT, WEBSITES_FILE, Pod, fleet_config
 from tests.integration.small_fleet import website
 from tests.integration.waiting import eventually

@@ -15,21 +15,21 @@ import msgspec
 import pytest
 import yaml
 
-import shards.watch
-from shards.client import Client
-from shards.context import Context, Request
-from shards.controller import Controller
+import shards.watching.watch
+from shards.api.client import Client
+from shards.authoring.context import Context, Request
+from shards.authoring.controller import Controller
 from shards.errors import AlreadyExists, Forbidden
+from shards.informers.namespaced_informer import NamespacedInformer
 from shards.keyrange import WHOLE
-from shards.kube import connect
 from shards.metrics import ShardMetrics
-from shards.namespaced_informer import NamespacedInformer
 from shards.objects import Object, Resource
+from shards.ownership.tenure import Tenure
+from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.settings import ScopeSettings, ShardSettings
 from shards.shard import Shard
-from shards.slots import Slots
-from shards.tenure import Tenure
+from shards.transport.kube import connect
 from tests.integration.live_informer import Seen, both_servers, kubeconfig_of, seen
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")
@@ -41,8 +41,8 @@ MINE = {"labels": {"test": "namespaces-apart"}}
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards.watch, "BACKOFF_SECONDS", (0.1, 0.5))
-    monkeypatch.setattr("shards.parked_keys.BLIND_SECONDS", 0.2)
+    monkeypatch.setattr(shards.watching.watch, "BACKOFF_SECONDS", (0.1, 0.5))
+    monkeypatch.setattr("shards.reconciling.parked_keys.BLIND_SECONDS", 0.2)
 
 
 @dataclass

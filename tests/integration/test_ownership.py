@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from fleet.record import ShardStatus
+from fleet.records.record import ShardStatus
 from shards import Context, Controller, Request
 from shards.objects import Object, Resource
 from tests.integration.small_fleet import LEASE_SECONDS, WEBSITES, SmallFleet, eventually, running, website

@@ -16,17 +16,17 @@ from contextlib import suppress
 
 import pytest
 
-import shards.watch
-from shards.credentials import Access
-from shards.http_transport import KubeTransport
-from shards.informer import Informer
+import shards.watching.watch
+from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Resource
 from shards.settings import ScopeSettings
-from shards.source import FilterMode, Source
+from shards.transport.credentials import Access
+from shards.transport.http_transport import KubeTransport
+from shards.watching.source import FilterMode, Source
 from tests.integration.rawserver import CHUNKED, Answer, End, Kind, RawServer, Spoil, chunk, sized
 from tests.integration.waiting import eventually
-from tests.unit.shards.test_informer_walk import Told
+from tests.unit.shards.informers.test_informer_walk import Told
 
 CONFIGMAPS = Resource("", "v1", "configmaps")
 TEXT = '日本語 🦊 \\u0000 " é'
@@ -35,8 +35,8 @@ TEXT = '日本語 🦊 \\u0000 " é'
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of failures in a row; how long to wait after one is tested elsewhere."""
-    monkeypatch.setattr(shards.watch, "BACKOFF_SECONDS", (0.0001, 0.001))
-    monkeypatch.setattr(shards.watch, "SPREAD_SECONDS", 0.0)
+    monkeypatch.setattr(shards.watching.watch, "BACKOFF_SECONDS", (0.0001, 0.001))
+    monkeypatch.setattr(shards.watching.watch, "SPREAD_SECONDS", 0.0)
 
 
 class Rig:

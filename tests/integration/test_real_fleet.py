@@ -19,10 +19,10 @@ from fleet.dev.player import DeploymentPlayer
 from fleet.devcluster.evidence.verdict import Verdict
 from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.recording.journal import Entry
-from shards.client import Client
-from shards.kube import KubeTransport, connect
+from shards.api.client import Client
+from shards.api.useragent import UserAgent
 from shards.objects import Resource
-from shards.useragent import UserAgent
+from shards.transport.kube import KubeTransport, connect
 from tests.cluster import audit
 from tests.cluster.plane import GARBAGE_COLLECTION, ControlPlane
 from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status, notes

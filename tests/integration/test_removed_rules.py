@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from shards import Context, Controller, Request
-from shards.fenced_requests import FencedRequests
 from shards.objects import Meta, Object, ObjectName, Resource
-from shards.store import Change, StoreWriter
-from shards.workqueue import WorkQueue
+from shards.ownership.fenced_requests import FencedRequests
+from shards.queue.workqueue import WorkQueue
+from shards.stores.store import Change, StoreWriter
 from tests.integration.small_fleet import WEBSITES, SmallFleet, eventually, running, website
 
 pytestmark = pytest.mark.looptime

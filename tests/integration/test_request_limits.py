@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.devcluster.recording.journal import EVENT, Entry
-from fleet.kubernetes_leases import KubernetesCoordination
 from shards import Context, Controller, Request, Result
+from shards.api.useragent import UserAgent
 from shards.keyrange import KeyRange
-from shards.request_limiter import LimitedTransport, RequestLimiter
+from shards.limits.request_limiter import LimitedTransport, RequestLimiter
 from shards.settings import ClientSettings, GateSettings, ShardSettings
 from shards.testing.virtual_time import loop_seconds
-from shards.useragent import UserAgent
 from tests.integration.small_fleet import LEASE_SECONDS, WEBSITES, SmallFleet, eventually, running, website
 
 pytestmark = pytest.mark.looptime

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-import shards.fenced
-import shards.listing
-from fleet.membership import MemberWatch
-from shards.breaker import Breaker
-from shards.engine import Engine
-from shards.listing import Listing
+import shards.ownership.fenced
+import shards.watching.listing
+from fleet.rules.membership import MemberWatch
+from shards.gates.own_writes import OwnWrites
+from shards.limits.breaker import Breaker
 from shards.objects import Object
-from shards.own_writes import OwnWrites
+from shards.ownership.tenure import Tenure
+from shards.queue.workqueue import WorkQueue
+from shards.reconciling.engine import Engine
 from shards.settings import GateSettings, ShardSettings
-from shards.tenure import Tenure
-from shards.watch import WatchMachine
-from shards.watch_requests import ListPage
-from shards.workqueue import WorkQueue
+from shards.watching.listing import Listing
+from shards.watching.watch import WatchMachine
+from shards.watching.watch_requests import ListPage
 from tests.integration.rule_histories import (
     Author,
     Does,
@@ -179,7 +179,7 @@ def _(patch: Patch) -> None:
     def everything(current: Object, wanted: Object) -> Object:
         return wanted
 
-    patch.setattr(shards.fenced, "status_changes", everything)
+    patch.setattr(shards.ownership.fenced, "status_changes", everything)
 
 
 @rule("keys that wake up", "I9", history=a_change)
@@ -195,7 +195,7 @@ def _(patch: Patch) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_pages(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(shards.listing, "PAGE_LIMIT", 4)
+    monkeypatch.setattr(shards.watching.listing, "PAGE_LIMIT", 4)
 
 
 def fleet_of(rule: Rule, broken: frozenset[str]) -> tuple[SmallFleet, Author]:

@@ -34,8 +34,8 @@ async def test_a_worker_whose_watches_are_silent_says_so_and_keeps_its_promises(
 
 
 async def test_without_a_bound_on_the_age_of_views_the_judge_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.health.VIEW_AGE_SECONDS", float("inf"))
-    monkeypatch.setattr("shards.freshness.STALE_SECONDS", float("inf"))
+    monkeypatch.setattr("fleet.health.health.VIEW_AGE_SECONDS", float("inf"))
+    monkeypatch.setattr("shards.informers.freshness.STALE_SECONDS", float("inf"))
     fleet = SmallFleet(status_writer, shards=2, breaks=frozenset({"I18", "I26"}))
     async with running(fleet, "a"):
         fleet.server.faults.inject(SILENCE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from fleet.metrics import FleetMetrics, PodMetrics, snapshot
+from fleet.health.metrics import FleetMetrics, PodMetrics, snapshot
 from shards.metrics import RequestMetrics, ShardMetrics
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,40 +26,46 @@ class Mistake(NamedTuple):
 
 MISTAKES = {
     "an import upwards": Mistake(
-        "shards/store.py",
-        "import fleet.coordination",
+        "shards/stores/store.py",
+        "import fleet.records.coordination",
         "chaos uses fleet, fleet uses shards, never the other way",
-        "shards.store -> fleet.coordination",
+        "shards.stores.store -> fleet.records.coordination",
     ),
     "vocabulary that knows the machinery": Mistake(
-        "shards/objects.py", "import shards.informer", "the layers of shards", "shards.objects -> shards.informer"
+        "shards/objects.py",
+        "import shards.informers.informer",
+        "the layers of shards",
+        "shards.objects -> shards.informers.informer",
     ),
     "a decision that knows a process": Mistake(
-        "fleet/planner.py", "import fleet.worker", "the layers of fleet", "fleet.planner -> fleet.worker"
+        "fleet/rules/planner.py",
+        "import fleet.workers.worker",
+        "the layers of fleet",
+        "fleet.rules.planner -> fleet.workers.worker",
     ),
     "a decision that looks at the clock": Mistake(
-        "fleet/handover.py",
+        "fleet/rules/handover.py",
         "import time",
         "what decides has no clock, loop, thread or process",
-        "fleet.handover -> time",
+        "fleet.rules.handover -> time",
     ),
     "a supervisor that could reach a client": Mistake(
-        "fleet/children.py",
-        "import shards.kube",
+        "fleet/processes/children.py",
+        "import shards.transport.kube",
         "the supervisor reaches no client, no foreign loop and no metrics, however indirectly",
-        "shards.kube -> kubernetes",
+        "shards.transport.kube -> kubernetes",
     ),
     "a second door to a library": Mistake(
-        "fleet/coordinator.py",
+        "fleet/office/coordinator.py",
         "import kubernetes",
-        "one door to kubernetes: shards.kube",
-        "fleet.coordinator -> kubernetes",
+        "one door to kubernetes: shards.transport.kube",
+        "fleet.office.coordinator -> kubernetes",
     ),
     "production code on the embedded server": Mistake(
-        "fleet/worker.py",
+        "fleet/workers/worker.py",
         "import fleet.devcluster.storage.storage",
         "only development and chaos use the embedded API server",
-        "fleet.worker -> fleet.devcluster.storage.storage",
+        "fleet.workers.worker -> fleet.devcluster.storage.storage",
     ),
     "a storage that knows what answers": Mistake(
         "fleet/devcluster/storage/tables.py",
@@ -68,7 +74,22 @@ MISTAKES = {
         "fleet.devcluster.storage.tables -> fleet.devcluster.reads.lists",
     ),
     "two files that import each other": Mistake(
-        "shards/clock.py", "import shards.tenure", "no cycles", "No cycles are allowed in shards."
+        "shards/clock.py", "import shards.ownership.tenure", "no cycles", "No cycles are allowed in shards."
+    ),
+    "a room that knows a room above it": Mistake(
+        "shards/stores/bodies.py",
+        "import shards.gates.parking",
+        "the layers of shards",
+        "shards.stores.bodies -> shards.gates.parking",
+    ),
+    "a file that knows a file above it in its room": Mistake(
+        "shards/stores/postings.py",
+        "import shards.stores.store",
+        "the layers of shards.stores",
+        "shards.stores.postings -> shards.stores.store",
+    ),
+    "a file that nobody placed in its room": Mistake(
+        "fleet/rules/misc.py", "", "the layers of fleet.rules", "- fleet.rules.misc"
     ),
     "a file that nobody placed in shards": Mistake("shards/helpers.py", "", "the layers of shards", "- shards.helpers"),
     "a file that nobody placed in fleet": Mistake("fleet/misc.py", "", "the layers of fleet", "- fleet.misc"),
@@ -113,8 +134,8 @@ def test_a_broken_rule_is_reported(mistake: Mistake, report: str) -> None:
 
 def test_the_supervisor_loads_no_client_and_no_metrics() -> None:
     """What the import graph promises, in a fresh interpreter."""
-    script = "import sys, fleet.supervisor; print(*sys.modules)"
+    script = "import sys, fleet.processes.supervisor; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
-    assert "fleet.supervisor" in loaded.split()
+    assert "fleet.processes.supervisor" in loaded.split()
     assert not {"kubernetes", "aiohttp", "uvloop", "kazoo", "prometheus_client"} & set(loaded.split())

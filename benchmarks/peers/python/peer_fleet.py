@@ -15,7 +15,7 @@ import time
 
 import protocol as p
 
-from fleet.prctl import set_parent_death_signal
+from fleet.processes.prctl import set_parent_death_signal
 
 WORKERS = int(os.environ.get("FLEET_WORKERS") or 4)
 SHARDING = os.environ.get("FLEET_SHARDING") or "auto"

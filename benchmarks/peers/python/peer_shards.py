@@ -17,16 +17,16 @@ import uvloop
 from shards import Context, Controller, Request, Result
 from shards.clock import boot_seconds
 from shards.keyrange import WHOLE
-from shards.kube import connect
 from shards.metrics import ShardMetrics
 from shards.objects import Key
+from shards.ownership.tenure import unfenced
 from shards.process_memory import look_after_memory
+from shards.queue.slots import Slots
+from shards.queue.workqueue import WorkQueue
 from shards.runtime import WorkerRuntime
 from shards.settings import QueueSettings, ShardSettings
 from shards.shard import Shard
-from shards.slots import Slots
-from shards.tenure import unfenced
-from shards.workqueue import WorkQueue
+from shards.transport.kube import connect
 
 CHILDREN = "v1/configmaps"
 book = p.Book(p.N)

@@ -16,7 +16,7 @@ import time
 
 import protocol as p
 
-from fleet.prctl import set_parent_death_signal
+from fleet.processes.prctl import set_parent_death_signal
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPEATS = int(os.environ.get("REPEATS") or 5)

@@ -9,9 +9,9 @@ from fleet.devcluster.evidence.rangeindex import LeaseKey
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import FAULTS, PRECONDITIONS, READS, Act, Invariant, LeaseWrite, path_of
 from fleet.devcluster.recording.journal import LOST, REFUSED, Entry
-from fleet.record import Holder
+from fleet.records.record import Holder
+from shards.api.useragent import UserAgent
 from shards.objects import at_least, newest
-from shards.useragent import UserAgent
 
 Group = tuple[str, str]
 """(member, resource of its primaries; "" where that is not known)."""

@@ -12,9 +12,9 @@ from fleet.devcluster.invariants.informers import Collection, closed_by, collect
 from fleet.devcluster.invariants.invariant import FAULTS, NOTES, Invariant
 from fleet.devcluster.invariants.weather import Weather, kind_of
 from fleet.devcluster.recording.journal import HIDDEN, Entry
+from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.keyrange import KeyRange, fnv1a64
-from shards.useragent import UserAgent
 
 _hash = lru_cache(maxsize=100_000)(fnv1a64)
 _range = lru_cache(maxsize=10_000)(KeyRange.parse)

@@ -18,8 +18,8 @@ from fleet.devcluster.invariants.informers import (
 )
 from fleet.devcluster.invariants.invariant import DELIVERIES, FAULTS, NOTES, READS, Invariant, LeaseWrite
 from fleet.devcluster.recording.journal import TRUNCATED, Entry, Sent
+from shards.api.useragent import UserAgent
 from shards.journal import Note
-from shards.useragent import UserAgent
 
 
 class WholeLists(Invariant):

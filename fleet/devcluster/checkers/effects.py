@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import FAULTS, REFERENCE, Act, Invariant, path_of
 from fleet.devcluster.recording.journal import LOST, Entry
-from shards.useragent import UserAgent
+from shards.api.useragent import UserAgent
 
 ChildName = tuple[str, str, str, str]
 """(owner UID, resource, namespace, name)."""

@@ -9,7 +9,7 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.informers import Unconfirmed
 from fleet.devcluster.invariants.invariant import NOTES, Act, Invariant, LeaseWrite
 from fleet.devcluster.recording.journal import Entry
-from fleet.record import Holder
+from fleet.records.record import Holder
 from shards.journal import Note
 
 Author = tuple[str, Holder]

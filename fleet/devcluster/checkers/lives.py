@@ -11,7 +11,7 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Invariant, LeaseWrite, MapWrite
 from fleet.devcluster.invariants.signs import Signs
 from fleet.devcluster.recording.journal import Entry
-from fleet.record import Holder, ShardStatus
+from fleet.records.record import Holder, ShardStatus
 
 
 @dataclass(slots=True)

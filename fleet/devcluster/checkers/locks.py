@@ -9,7 +9,7 @@ from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Invariant, LeaseWrite, MapWrite
 from fleet.devcluster.recording.journal import Entry
-from fleet.record import Holder, ShardMap, ShardRecord, ShardStatus
+from fleet.records.record import Holder, ShardMap, ShardRecord, ShardStatus
 from shards.keyrange import SPACE
 
 

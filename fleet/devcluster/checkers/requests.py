@@ -9,7 +9,7 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.informers import INFORMER, Namesakes
 from fleet.devcluster.invariants.invariant import FAULTS, READS, Act, Invariant, LeaseWrite, path_of
 from fleet.devcluster.recording.journal import Entry
-from shards.useragent import UserAgent
+from shards.api.useragent import UserAgent
 
 _EARLY = 0.98
 """Of the seconds that a server asks for: clocks are read on both sides of a connection."""

@@ -8,10 +8,10 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import FAULTS, NOTES, Invariant, LeaseWrite, path_of
 from fleet.devcluster.invariants.weather import Weather, kind_of
 from fleet.devcluster.recording.journal import Entry
-from fleet.object_names import LEASES
+from fleet.records.object_names import LEASES
+from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.objects import at_least
-from shards.useragent import UserAgent
 
 
 @dataclass(slots=True)

@@ -19,10 +19,10 @@ from fleet.devcluster.invariants.informers import (
 )
 from fleet.devcluster.invariants.invariant import DELIVERIES, NOTES, READS, Invariant, LeaseWrite
 from fleet.devcluster.recording.journal import Entry, Sent
-from fleet.object_names import LEASES
+from fleet.records.object_names import LEASES
+from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.objects import at_least, newest
-from shards.useragent import UserAgent
 
 _OVERTAKING_SECONDS = 5.0
 """Within so many, answers of writes may come in another order than their commits (a proxy sees answers)."""

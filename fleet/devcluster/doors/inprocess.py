@@ -9,13 +9,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fleet.devcluster.faults import ConnectionRefused
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.wire.answers import Answer, ConnectionLost
-from shards.client import JSON, Query, Transport, error_from
+from shards.api.client import JSON, Query, Transport, error_from
 from shards.clock import Clock, boot_seconds
 from shards.errors import NotOwner, Unreachable
 
 
 class InProcessTransport(Transport):
-    """Implements `shards.client.Transport`. Several may share one server."""
+    """Implements `shards.api.client.Transport`. Several may share one server."""
 
     def __init__(self, server: ApiServer, *, clock: Clock = boot_seconds) -> None:
         self.server = server

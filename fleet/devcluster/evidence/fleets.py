@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan
 from fleet.devcluster.recording.journal import Entry
-from fleet.object_names import FLEET_LABEL
-from fleet.record import Holder
-from shards.useragent import UserAgent
+from fleet.records.object_names import FLEET_LABEL
+from fleet.records.record import Holder
+from shards.api.useragent import UserAgent
 
 
 class Fleets:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fleet.coordination import ProtocolMismatch
 from fleet.devcluster.evidence.rangeindex import LeaseKey, RangeIndex
 from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan
 from fleet.devcluster.recording.journal import Entry
-from fleet.lease_records import member_record_from_lease, shard_record_from_lease
-from fleet.record import Holder, MemberRecord, ShardRecord, ShardStatus
+from fleet.records.coordination import ProtocolMismatch
+from fleet.records.lease_records import member_record_from_lease, shard_record_from_lease
+from fleet.records.record import Holder, MemberRecord, ShardRecord, ShardStatus
 
 
 class Ownership:

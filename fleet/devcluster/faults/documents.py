@@ -9,7 +9,7 @@ from typing import get_args
 
 import msgspec
 
-from fleet.config_errors import suggestion
+from fleet.configuration.config_errors import suggestion
 from fleet.devcluster.faults.match import Events, Match
 from fleet.devcluster.faults.words import Fault, Word
 from shards.errors import ConfigError

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import msgspec
 
 from fleet.devcluster.wire.requests import UNREADABLE, Request, Target, name_in, verb_of
+from shards.api.useragent import UserAgent
 from shards.errors import ConfigError
 from shards.objects import Resource
-from shards.useragent import UserAgent
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from fleet.devcluster.invariants.invariant import LeaseWrite
 from fleet.devcluster.recording.journal import Entry, Sent
+from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.keyrange import KeyRange
-from shards.useragent import UserAgent
 
 INFORMER = "informer"
 

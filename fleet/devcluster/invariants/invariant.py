@@ -12,9 +12,9 @@ from fleet.devcluster.evidence.rangeindex import LeaseKey
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED, Finding, Judgement
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.recording.journal import Entry
-from fleet.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
+from shards.api.useragent import UserAgent
 from shards.journal import Note
-from shards.useragent import UserAgent
 
 FINDINGS_KEPT = 20
 """Findings of one invariant that are kept; the count goes on."""

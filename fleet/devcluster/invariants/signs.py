@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import LeaseWrite
-from fleet.record import MemberRecord
+from fleet.records.record import MemberRecord
 
 _COORDINATOR_SECONDS = 60.0
 """Taken for the coordinator's lease where no write of it is known."""

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import msgspec
 
-from fleet.coordination import ProtocolMismatch
 from fleet.devcluster.checkers.effects import OnceOnly, SameAsReference, Summary
 from fleet.devcluster.checkers.registry import INVARIANTS
 from fleet.devcluster.evidence.fleets import Fleets
@@ -31,7 +30,8 @@ from fleet.devcluster.invariants.invariant import (
 from fleet.devcluster.invariants.invariant import FAULTS as SOME_FAULTS
 from fleet.devcluster.recording.journal import EVENT, FAULTS, GAP, LATE, LOST, Entry
 from fleet.devcluster.recording.journal import READS as READ_VERBS
-from fleet.lease_records import (
+from fleet.records.coordination import ProtocolMismatch
+from fleet.records.lease_records import (
     Lease,
     coordinator_record,
     lease_of,
@@ -39,11 +39,11 @@ from fleet.lease_records import (
     member_record_from_lease,
     shard_record_from_lease,
 )
-from fleet.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind
-from fleet.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.records.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind
+from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
+from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.objects import Object
-from shards.useragent import UserAgent
 
 T = TypeVar("T", bound=Invariant)
 

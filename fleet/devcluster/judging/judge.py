@@ -11,9 +11,9 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Act, path_of
 from fleet.devcluster.judging.court import Court
 from fleet.devcluster.recording.journal import GAP, Entry
-from fleet.object_names import CONFIG_MAPS, KIND_LABEL, LEASES, Kind
+from fleet.records.object_names import CONFIG_MAPS, KIND_LABEL, LEASES, Kind
+from shards.api.useragent import UserAgent
 from shards.journal import Note
-from shards.useragent import UserAgent
 
 FINDINGS_LIMIT = 1000
 """Findings that are kept; the counts go on."""

@@ -16,8 +16,8 @@ from fleet.devcluster.faults import ConnectionRefused
 from fleet.devcluster.wire.answers import Answer, ConnectionLost, Interrupted
 from fleet.devcluster.wire.requests import Request
 from shards.clock import boot_seconds
-from shards.credentials import Access, Credentials
-from shards.kube import loader
+from shards.transport.credentials import Access, Credentials
+from shards.transport.kube import loader
 
 CONNECT_SECONDS = 10.0
 
@@ -69,7 +69,7 @@ class Upstream:
 
     @classmethod
     async def of(cls, kubeconfig: str | None = None, context: str | None = None) -> Upstream:
-        """The cluster that is configured, as of `shards.kube.connect`. Raises ConfigError."""
+        """The cluster that is configured, as of `shards.transport.kube.connect`. Raises ConfigError."""
         load = loader(kubeconfig, context)
         access: Access = await asyncio.to_thread(load)
         options: dict[str, Any] = {"ssl": access.ssl if access.ssl is not None else True}

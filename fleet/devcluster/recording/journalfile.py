@@ -8,7 +8,7 @@ import msgspec
 
 from fleet.devcluster.recording.journal import GAP, Entry
 from fleet.devcluster.recording.recorder import Recorder
-from fleet.linefile import LineFile
+from fleet.logs.linefile import LineFile
 from shards.errors import ConfigError
 
 _BLOCK_BYTES = 64 * 1024

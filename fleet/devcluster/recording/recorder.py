@@ -12,7 +12,7 @@ from fleet.devcluster.recording.asked import digest, sent_of
 from fleet.devcluster.recording.journal import EVENT, Entry, Level, Shown
 from fleet.devcluster.storage.storage import Stored
 from fleet.devcluster.wire.requests import Request, Target, name_in, verb_of
-from fleet.object_names import CONFIG_MAPS, LEASES
+from fleet.records.object_names import CONFIG_MAPS, LEASES
 from shards.clock import Clock, boot_seconds
 from shards.objects import Meta, Resource
 

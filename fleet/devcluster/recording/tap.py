@@ -11,7 +11,7 @@ from fleet.devcluster.storage.storage import Stored, object_key
 from fleet.devcluster.wire.answers import Answer, EventStream
 from fleet.devcluster.wire.requests import UNREADABLE, Request, Target, verb_of
 from shards.objects import Meta, Resource
-from shards.wire import LineSplitter
+from shards.watching.wire import LineSplitter
 
 
 class _Item(msgspec.Struct, frozen=True):

@@ -17,17 +17,17 @@ from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import JSON, Client, Query, Transport
-from shards.indexes import Index
-from shards.informer import Informer
-from shards.intake import Intake
+from shards.api.client import JSON, Client, Query, Transport
+from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.metrics import ShardMetrics
 from shards.objects import Meta, Object, ObjectName, Resource
 from shards.settings import ScopeSettings
-from shards.source import FilterMode, Source
-from shards.store import Change, StoreWriter
-from tests.unit.shards.test_informer_walk import Told
+from shards.stores.indexes import Index
+from shards.stores.intake import Intake
+from shards.stores.store import Change, StoreWriter
+from shards.watching.source import FilterMode, Source
+from tests.unit.shards.informers.test_informer_walk import Told
 
 CONFIGMAPS = Resource("", "v1", "configmaps")
 PAGE = 5

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import msgspec
 
-from shards.client import JSON, Query, Transport
+from shards.api.client import JSON, Query, Transport
 from shards.errors import Expired
-from shards.informer import Informer
+from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Resource
 from shards.process_memory import collect_rarely
 from shards.settings import ScopeSettings
-from shards.source import FilterMode, Source
+from shards.watching.source import FilterMode, Source
 
 WIDGETS = Resource("bench", "v1", "widgets")
 TEXT = "The quick brown fox jumps over the lazy dog. " * 15

@@ -8,7 +8,7 @@ import pytest
 
 from fleet.devcluster.faults import Events
 from fleet.devcluster.faults.words import Cut, ExpireWatch, HideEvents, NoBookmarks, Slice, Unreachable
-from shards.listing import STREAM_QUIET_SECONDS
+from shards.watching.listing import STREAM_QUIET_SECONDS
 from tests.integration.cases.informed import CONFIGMAPS, INFORMED, LISTS, PAGE, WATCHES, Informed, informed
 
 pytestmark = pytest.mark.looptime

@@ -18,7 +18,7 @@ from fleet.devcluster.faults.words import (
     TooLarge,
     Unreachable,
 )
-from shards.watch import AUDIT_SECONDS
+from shards.watching.watch import AUDIT_SECONDS
 from tests.integration.cases.informed import INFORMED, WATCHES, Informed, every, gaps, informed
 
 pytestmark = pytest.mark.looptime

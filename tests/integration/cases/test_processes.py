@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-import fleet.restarts
-from fleet.logs import LogSettings, log_to_stderr
-from fleet.supervisor import ChildSpec, ChildStart, Supervisor
-from shards.client import Client
-from shards.credentials import Access
-from shards.http_transport import KubeTransport
+import fleet.processes.restarts
+from fleet.logs.logs import LogSettings, log_to_stderr
+from fleet.processes.supervisor import ChildSpec, ChildStart, Supervisor
+from shards.api.client import Client
 from shards.objects import Resource
+from shards.transport.credentials import Access
+from shards.transport.http_transport import KubeTransport
 from tests.integration.pods import ROOT
 from tests.integration.rawserver import sized
-from tests.unit.fleet.processes import Forked, gone, until
+from tests.unit.fleet.processes.processes import Forked, gone, until
 
 CONFIGMAPS = Resource("", "v1", "configmaps")
 REQUESTS = int(os.environ.get("REQUESTS", "4000"))
@@ -140,7 +140,7 @@ def _leaves_a_helper(start: ChildStart) -> int:
 
 def _supervised(run_dir: Path) -> int:
     # Without pauses: a hundred restarts would take a quarter of an hour.
-    fleet.restarts.FIRST_DELAY_SECONDS = 0.0
+    fleet.processes.restarts.FIRST_DELAY_SECONDS = 0.0
     log_to_stderr(LogSettings())
     children = [ChildSpec(f"worker-{number}", slot=number, main=_leaves_a_helper) for number in range(WORKERS)]
     return Supervisor(children, supervisor_id="pod-uid/nonce", run_dir=run_dir, grace_seconds=2.0).run()

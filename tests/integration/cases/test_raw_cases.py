@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-import shards.watch
-from shards.http_transport import KubeTransport
+import shards.watching.watch
+from shards.transport.http_transport import KubeTransport
 from tests.integration.rawserver import CHUNKED, Answer, End, Kind, Spoil, chunk
 from tests.integration.test_raw_wire import SPOILT, Rig, _no_pauses, instead, rig, watches_only
 from tests.integration.waiting import eventually
@@ -134,7 +134,7 @@ async def test_b35_b36_a_watch_that_says_nothing_is_given_up_and_nothing_is_miss
 async def test_b40_a_watch_that_ends_at_once_is_not_asked_for_in_a_loop(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards.watch, "BACKOFF_SECONDS", (0.1, 30.0))
+    monkeypatch.setattr(shards.watching.watch, "BACKOFF_SECONDS", (0.1, 30.0))
     before = await watching(rig)
     began = time.monotonic()
     rig.server.end_watches()

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from shards.client import JSON, Query, Transport
+from shards.api.client import JSON, Query, Transport
 from shards.errors import Expired
 
 PAGE = 7

@@ -31,19 +31,19 @@ from fleet.devcluster.faults.words import Word
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.storage import Snapshot
-from shards.bodies import Bodies
-from shards.client import Transport
-from shards.feed import Feed
-from shards.informer import Informer
+from shards.api.client import Transport
+from shards.api.useragent import UserAgent
+from shards.informers.feed import Feed
+from shards.informers.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, ranges_from
 from shards.objects import at_least
 from shards.settings import ScopeSettings
-from shards.shared_informer import SharedInformer, SharedStreams
-from shards.shared_stream import StreamMaker
-from shards.source import FilterMode, Source
+from shards.sharing.shared_informer import SharedInformer, SharedStreams
+from shards.sharing.shared_stream import StreamMaker
+from shards.stores.bodies import Bodies
 from shards.testing.virtual_time import loop_seconds, run_virtually
-from shards.useragent import UserAgent
+from shards.watching.source import FilterMode, Source
 from tests.integration.watchsim.clients import SmallPages, Wrap
 from tests.integration.watchsim.truth import Truth
 from tests.integration.watchsim.weather import AGENT, Weather
@@ -58,7 +58,7 @@ GROWTH_BYTES = 256 * 1024
 """What the product's own allocations may grow by between the half and the end, beside its tombstones."""
 
 TOMBSTONE_BYTES = 600
-"""Of one remembered deletion in one view, with room; their number is bounded (`shards.store.TOMBSTONES`)."""
+"""Of one remembered deletion in one view, with room; their number is bounded (`shards.stores.store.TOMBSTONES`)."""
 
 _FROM_SHARDS = str(Path(shards.__file__).parent / "*")
 

@@ -12,7 +12,7 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DropEvents, HideEvents, StaleReplica, TruncateList, Word
-from shards.wire import Event, decode_event
+from shards.watching.wire import Event, decode_event
 from tests.integration.watchsim.clients import (
     AnyList,
     FirstPageIsAll,
@@ -59,7 +59,7 @@ def test_memory_that_is_left_behind_is_found(monkeypatch: pytest.MonkeyPatch) ->
         kept.append(decode_event(line))
         return kept[-1]
 
-    monkeypatch.setattr("shards.informer.decode_event", keeping)
+    monkeypatch.setattr("shards.informers.informer.decode_event", keeping)
     assert any("bytes more are in use" in each for each in simulate(5, 0.5, measure_memory=True).findings)
 
 

@@ -12,7 +12,7 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.storage.storage import Commit, Stored
 from fleet.devcluster.wire.requests import Request
 from shards.objects import Meta, ObjectName
-from shards.source import Source
+from shards.watching.source import Source
 
 
 class Truth:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shards.feed import Feed
+from shards.informers.feed import Feed
 from shards.objects import Meta, ObjectName, at_least
-from shards.store import Change
+from shards.stores.store import Change
 from tests.integration.watchsim.truth import Truth
 
 SHOWN = 20

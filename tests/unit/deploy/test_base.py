@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
-from fleet.config import FleetConfig
-from fleet.config_file import load_config
-from fleet.controllers import load_controller
-from fleet.object_names import Names
-from fleet.preflight import Need, needs
+from fleet.configuration.config import FleetConfig
+from fleet.configuration.config_file import load_config
+from fleet.configuration.controllers import load_controller
+from fleet.pod.preflight import Need, needs
+from fleet.records.object_names import Names
 
 ROOT = Path(__file__).parents[3]
 BASE = ROOT / "deploy/base"

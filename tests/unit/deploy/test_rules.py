@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from fleet.metrics import FleetMetrics, PodMetrics, snapshot
+from fleet.health.metrics import FleetMetrics, PodMetrics, snapshot
 from shards.metrics import RequestMetrics, ShardMetrics
 
 ROOT = Path(__file__).parents[3]

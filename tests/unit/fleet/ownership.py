@@ -13,22 +13,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from fleet.coordination import CoordinationUnavailable
-from fleet.coordinator import Coordinator, FleetLayout
-from fleet.local import LocalCoordination, W
-from fleet.local_store import Faults, LocalStore, Step
-from fleet.object_names import Kind
-from fleet.planner import PlanSettings
-from fleet.record import Incarnation, MemberRecord, ShardMap, ShardRecord
-from fleet.record_cache import Record
-from fleet.worker import Worker
-from fleet.worker_settings import WorkerSettings
+from fleet.backends.local import LocalCoordination, W
+from fleet.backends.local_store import Faults, LocalStore, Step
+from fleet.backends.record_cache import Record
+from fleet.office.coordinator import Coordinator, FleetLayout
+from fleet.records.coordination import CoordinationUnavailable
+from fleet.records.object_names import Kind
+from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
+from fleet.rules.planner import PlanSettings
+from fleet.workers.worker import Worker
+from fleet.workers.worker_settings import WorkerSettings
 from shards.errors import Undrained
-from shards.failing_keys import FailingKey
+from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
-from shards.tenure import Tenure
-from shards.waiting_keys import WaitingKey
-from shards.watermark import Watermark
+from shards.ownership.tenure import Tenure
+from shards.queue.failing_keys import FailingKey
+from shards.queue.waiting_keys import WaitingKey
 
 IDENTITY = "websites"
 LEASE_SECONDS = 8.0
@@ -62,7 +62,7 @@ class Behaviour:
 
 @dataclass
 class FakeShard:
-    """See `fleet.owned_shard.OwnedShard`. calls: what was asked of it, in order."""
+    """See `fleet.workers.owned_shard.OwnedShard`. calls: what was asked of it, in order."""
 
     range: KeyRange
     behaviour: Behaviour

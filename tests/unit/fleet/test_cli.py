@@ -9,10 +9,11 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from fleet import __version__, cli, rundir
-from fleet.status_reader import FleetNotFound
-from fleet.status_rows import FailingRow, WaitingRow
-from fleet.statusview import FleetStatus, Sight, fleet_status
+from fleet import __version__, cli
+from fleet.processes import rundir
+from fleet.status.status_reader import FleetNotFound
+from fleet.status.status_rows import FailingRow, WaitingRow
+from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.errors import ConfigError, ShardError
 
 ROOT = Path(__file__).parents[3]

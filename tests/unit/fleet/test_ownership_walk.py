@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import pytest
 
-from fleet import handover, registrar
-from fleet.local import W
-from fleet.local_store import LocalStore
-from fleet.membership import MemberWatch
-from fleet.object_names import Kind
-from fleet.record import MemberRecord, ShardMap, ShardRecord
+from fleet.backends.local import W
+from fleet.backends.local_store import LocalStore
+from fleet.office import registrar
+from fleet.records.object_names import Kind
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord
+from fleet.rules import handover
+from fleet.rules.membership import MemberWatch
 from shards.keyrange import equal_boundaries
 from tests.unit.fleet.ownership import Fleet, now
 

@@ -10,18 +10,18 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck
-from shards.client import PARTIAL, PARTIAL_LIST
-from shards.context import Context, Request
-from shards.controller import Controller, Result
+from shards.api.client import PARTIAL, PARTIAL_LIST
+from shards.authoring.context import Context, Request
+from shards.authoring.controller import Controller, Result
+from shards.authoring.plain_context import PlainContext
 from shards.errors import ConfigError, NotOwner, Undrained
+from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.handover import SEEN_SECONDS
 from shards.keyrange import WHOLE, KeyRange, fnv1a64, slot_of
 from shards.objects import SLOT_LABEL, Meta, Object, ObjectName, Resource
-from shards.plain_context import PlainContext
+from shards.ownership.tenure import Tenure
 from shards.settings import GateSettings, ScopeSettings, ShardSettings
 from shards.shard import Shard
-from shards.tenure import Tenure
-from shards.watermark import ResourceMark, Unseen, Watermark
 from tests.unit.shards.world import CONFIGMAPS, SECRETS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from shards.context import Context, Request
-from shards.controller import Controller
+from shards.authoring.context import Context, Request
+from shards.authoring.controller import Controller
 from shards.errors import ConfigError
-from shards.handlers import Route
+from shards.listeners.handlers import Route
 from shards.objects import Key, Meta, ObjectName
 from tests.unit.shards.world import SECRETS, WEBSITES, World
 

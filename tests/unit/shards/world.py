@@ -18,18 +18,18 @@ from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayEvents
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import JSON, Client, Query
+from shards.api.client import JSON, Client, Query
+from shards.api.useragent import UserAgent
+from shards.authoring.controller import Controller
 from shards.clock import Clock
-from shards.controller import Controller
 from shards.errors import NotFound
 from shards.keyrange import WHOLE, KeyRange
 from shards.metrics import ShardMetrics
 from shards.objects import Key, Object, Resource
+from shards.ownership.tenure import Tenure
+from shards.queue.slots import Slots
 from shards.settings import ShardSettings
 from shards.shard import Shard, WorkerRuntime
-from shards.slots import Slots
-from shards.tenure import Tenure
-from shards.useragent import UserAgent
 
 WEBSITES = Resource("demo.shardfleet.dev", "v1", "websites")
 CONFIGMAPS = Resource("", "v1", "configmaps")

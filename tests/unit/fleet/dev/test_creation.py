@@ -7,7 +7,7 @@ from fleet.dev.primaries import Primaries
 from fleet.dev.process import PartFailed
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
-from shards.client import Client
+from shards.api.client import Client
 from shards.objects import Object, Resource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")

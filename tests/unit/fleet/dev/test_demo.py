@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fleet.controllers import import_file
+from fleet.configuration.controllers import import_file
 from fleet.dev.demo import Demo, find_demo, observed
 from shards.errors import ConfigError
 from shards.objects import Resource

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.dev.kills import Kill, parse_kill, victim
-from fleet.statusview import FleetStatus, MemberRow, MemberState
+from fleet.status.statusview import FleetStatus, MemberRow, MemberState
 from shards.errors import ConfigError
 
 CHILDREN = ("agent", "worker-0", "worker-1")

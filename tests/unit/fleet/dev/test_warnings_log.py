@@ -6,11 +6,12 @@ import pytest
 
 from fleet.dev.warnings_log import WarningsLog
 
-INFO = "2026-01-31T12:00:00.123Z INFO    worker-0 fleet.member: member dev-0 at epoch 1"
+INFO = "2026-01-31T12:00:00.123Z INFO    worker-0 fleet.workers.member: member dev-0 at epoch 1"
 
 
 def failed(name: str, attempt: int = 1) -> str:
-    return f"2026-01-31T12:00:00.123Z WARNING worker-0 shards.reconcile: websites {name} failed, attempt {attempt}"
+    logger = "shards.reconciling.reconcile"
+    return f"2026-01-31T12:00:00.123Z WARNING worker-0 {logger}: websites {name} failed, attempt {attempt}"
 
 
 @pytest.fixture

@@ -8,13 +8,21 @@ from typing import Any
 import msgspec
 
 from fleet.devcluster.recording.journal import Entry, Sent
-from fleet.lease_records import Times, lease_from_coordinator, lease_from_member
-from fleet.map_record import configmap_from_map
-from fleet.object_names import CONFIG_MAPS, LEASES, Kind, Names
-from fleet.record import CoordinatorRecord, Holder, Incarnation, MemberRecord, ShardMap, ShardRecord, ShardStatus
-from fleet.shard_lease import lease_from_shard
+from fleet.records.lease_records import Times, lease_from_coordinator, lease_from_member
+from fleet.records.map_record import configmap_from_map
+from fleet.records.object_names import CONFIG_MAPS, LEASES, Kind, Names
+from fleet.records.record import (
+    CoordinatorRecord,
+    Holder,
+    Incarnation,
+    MemberRecord,
+    ShardMap,
+    ShardRecord,
+    ShardStatus,
+)
+from fleet.records.shard_lease import lease_from_shard
+from shards.api.useragent import UserAgent
 from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, fnv1a64
-from shards.useragent import UserAgent
 
 NAMES = Names("web", "default")
 TIMES = Times("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z")

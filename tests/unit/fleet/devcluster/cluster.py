@@ -12,7 +12,7 @@ from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import Client
+from shards.api.client import Client
 from shards.objects import Object, Resource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")

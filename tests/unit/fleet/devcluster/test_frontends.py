@@ -16,7 +16,7 @@ from fleet.devcluster.faults.words import Refuse, StaleReplica
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.client import Client
+from shards.api.client import Client
 from shards.errors import ApiError, ConfigError
 from tests.unit.fleet.devcluster.cluster import CONFIG_MAPS, Cluster, config_map
 

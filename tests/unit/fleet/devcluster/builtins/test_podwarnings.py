@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fleet.devcluster.builtins.podwarnings import is_looked_at, pod_warnings
-from shards.client import JSON
+from shards.api.client import JSON
 from tests.unit.fleet.devcluster.cluster import Cluster
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
-from fleet.object_names import LEASES
-from fleet.record import ShardStatus
+from fleet.records.object_names import LEASES
+from fleet.records.record import ShardStatus
 from shards.keyrange import SPACE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import Notebook, judged

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
-from fleet.object_names import CONFIG_MAPS, LEASES
-from fleet.record import ShardStatus
+from fleet.records.object_names import CONFIG_MAPS, LEASES
+from fleet.records.record import ShardStatus
 from shards.keyrange import SPACE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members
 from tests.unit.fleet.devcluster.judging.stories import judged

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import msgspec
 
 from fleet.devcluster.faults import Faults
-from shards.client import Client, Transport
+from shards.api.client import Client, Transport
 from shards.errors import NotFound
 from shards.objects import Object, Resource
-from shards.wire import LineSplitter
+from shards.watching.wire import LineSplitter
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")
 

@@ -7,7 +7,7 @@ import pytest
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
-from shards.client import Client
+from shards.api.client import Client
 from tests.unit.fleet.devcluster.faults.bench import Bench
 
 

@@ -14,7 +14,7 @@ from fleet.devcluster.faults.words import (
     SlowReader,
     Unreachable,
 )
-from shards.client import Client
+from shards.api.client import Client
 from tests.unit.fleet.devcluster.faults.bench import CONFIG_MAPS, Bench, config_map
 from tests.unit.fleet.devcluster.faults.scenes import STRUCK
 

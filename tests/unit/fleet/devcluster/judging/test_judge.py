@@ -8,8 +8,8 @@ import pytest
 from fleet.devcluster.evidence.verdict import Gap, Verdict
 from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.recording.journal import GAP, LATE, LOST
-from fleet.object_names import LEASES
-from fleet.record import ShardStatus
+from fleet.records.object_names import LEASES
+from fleet.records.record import ShardStatus
 from shards.journal import Note
 from shards.keyrange import WHOLE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in

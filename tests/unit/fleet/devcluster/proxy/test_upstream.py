@@ -11,7 +11,7 @@ from multidict import CIMultiDict
 from fleet.devcluster.proxy.upstream import Upstream, UpstreamStream, _goes_on
 from fleet.devcluster.wire.answers import ConnectionLost
 from fleet.devcluster.wire.requests import Request
-from shards.credentials import Access, Credentials
+from shards.transport.credentials import Access, Credentials
 
 
 @pytest.mark.parametrize("target", ["@elsewhere.example/api", "http://elsewhere.example/api", "*", ""])

@@ -15,7 +15,7 @@ from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.recording.tap import TappedStream, exchange
 from fleet.devcluster.wire.answers import Answer
 from fleet.devcluster.wire.requests import Request
-from shards.client import Client
+from shards.api.client import Client
 from shards.errors import AlreadyExists, ConfigError
 from shards.objects import Resource
 from tests.unit.fleet.devcluster.cluster import (

@@ -1,0 +1,130 @@
+"""Coordination in memory: for tests, simulation and anything else that needs the rules without a server.
+
+One `LocalStore` is what an API server would be; each member or agent talks to it through a `LocalCoordination` of its
+own, with faults of its own. Deterministic: versions and UIDs are counted, and nothing waits unless a fault says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from fleet.backends.local_store import Faults, LocalStore
+from fleet.backends.local_view import LocalView
+from fleet.backends.record_cache import Record
+from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.records.map_record import check_layout
+from fleet.records.object_names import Kind
+from fleet.records.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord, StoredMap
+from shards.clock import Clock, boot_seconds
+from shards.keyrange import KeyRange, PartitionKey
+
+_ONLY = "only"
+"""Name of the map, and of the coordinator's record."""
+
+W = TypeVar("W", StoredMap, MemberRecord, ShardRecord, CoordinatorRecord)
+T = TypeVar("T")
+
+
+class LocalCoordination:
+    """See `fleet.records.coordination.Coordination`. Those that share a store see each other's writes."""
+
+    def __init__(
+        self, store: LocalStore | None = None, *, clock: Clock = boot_seconds, faults: Faults | None = None
+    ) -> None:
+        self.store = LocalStore() if store is None else store
+        self.faults = Faults() if faults is None else faults
+        self.clock = clock
+        self._views: list[LocalView] = []
+
+    async def read_map(self) -> StoredMap | None:
+        return cast("StoredMap | None", await self._read(Kind.MAP, _ONLY))
+
+    async def write_map(self, new: ShardMap, replaces: str, *, not_after: float | None = None) -> StoredMap:
+        check_layout(new)
+        return await self._write(Kind.MAP, _ONLY, StoredMap(new, ""), replaces, not_after)
+
+    async def read_member(self, name: str) -> MemberRecord | None:
+        return cast("MemberRecord | None", await self._read(Kind.MEMBER, name))
+
+    async def list_members(self) -> list[MemberRecord]:
+        await self.faults.reach()
+        return cast("list[MemberRecord]", list(self.store.of(Kind.MEMBER).values()))
+
+    async def write_member(self, new: MemberRecord, replaces: str, *, not_after: float | None = None) -> MemberRecord:
+        return await self._write(Kind.MEMBER, new.name, new, replaces, not_after)
+
+    async def delete_member(self, record: MemberRecord) -> None:
+        await self._delete(Kind.MEMBER, record.name, record)
+
+    async def read_shard(self, wanted: KeyRange, partition_key: PartitionKey = PartitionKey.UID) -> ShardRecord | None:
+        return cast("ShardRecord | None", await self._read(Kind.SHARD, _shard_name(wanted, partition_key)))
+
+    async def list_shards(self) -> list[ShardRecord]:
+        await self.faults.reach()
+        return cast("list[ShardRecord]", list(self.store.of(Kind.SHARD).values()))
+
+    async def write_shard(self, new: ShardRecord, replaces: str, *, not_after: float | None = None) -> ShardRecord:
+        return await self._write(Kind.SHARD, _shard_name(new.range, new.partition_key), new, replaces, not_after)
+
+    async def delete_shard(self, record: ShardRecord) -> None:
+        await self._delete(Kind.SHARD, _shard_name(record.range, record.partition_key), record)
+
+    async def read_coordinator(self) -> CoordinatorRecord | None:
+        return cast("CoordinatorRecord | None", await self._read(Kind.COORDINATOR, _ONLY))
+
+    async def write_coordinator(
+        self, new: CoordinatorRecord, replaces: str, *, not_after: float | None = None
+    ) -> CoordinatorRecord:
+        return await self._write(Kind.COORDINATOR, _ONLY, new, replaces, not_after)
+
+    def watch(self, *, members: bool) -> LocalView:
+        view = LocalView(self.store, self.faults, members=members, clock=self.clock, on_close=self._views.remove)
+        self._views.append(view)
+        return view
+
+    def release(self) -> None:
+        """Ends `faults.held`: the views show what was held back."""
+        self.faults.held = False
+        for view in self._views:
+            view.deliver()
+
+    async def _read(self, kind: Kind, name: str) -> Record | CoordinatorRecord | None:
+        await self.faults.reach()
+        found = self.store.records.get((kind, name))
+        self._note(kind, name, found)
+        return found
+
+    async def _write(self, kind: Kind, name: str, new: W, replaces: str, not_after: float | None) -> W:
+        await self.faults.reach()
+        if not_after is not None and self.clock() >= not_after:
+            raise CoordinationUnavailable("not sent: the deadline has passed")
+        written = self._carried_out(lambda: self.store.put(kind, name, new, replaces))
+        self._note(kind, name, written)
+        return written
+
+    async def _delete(self, kind: Kind, name: str, record: MemberRecord | ShardRecord) -> None:
+        await self.faults.reach()
+        self._carried_out(lambda: self.store.delete(kind, name, uid=record.uid, version=record.version))
+
+    def _carried_out(self, act: Callable[[], T]) -> T:
+        if self.faults.lost_requests:
+            self.faults.lost_requests -= 1
+            raise CoordinationUnavailable("no answer came", maybe_applied=True)
+        if not self.faults.lost_answers:
+            return act()
+        self.faults.lost_answers -= 1
+        try:
+            act()
+        except CasConflict as conflict:
+            raise CoordinationUnavailable("no answer came", maybe_applied=True) from conflict
+        raise CoordinationUnavailable("no answer came", maybe_applied=True)
+
+    def _note(self, kind: Kind, name: str, found: Record | CoordinatorRecord | None) -> None:
+        if found is not None and not isinstance(found, CoordinatorRecord):
+            for view in self._views:
+                view.noted(kind, name, found)
+
+
+def _shard_name(wanted: KeyRange, partition_key: PartitionKey) -> str:
+    return f"{partition_key}-{wanted}"

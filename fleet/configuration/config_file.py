@@ -1,0 +1,190 @@
+"""Reading the config file: YAML text into a validated `FleetConfig`, or one sentence about what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from fleet.configuration.config import FleetConfig
+from fleet.configuration.config_errors import translate
+from fleet.rules.membership import ACTING_SHARE
+from shards.errors import ConfigError
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_FLEET_NAME = 52
+
+_OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What the loader raises, beside its own errors, for a date with a thirteenth month, a number of thousands of digits,
+a tag that does not fit its value."""
+
+_ABOVE_ZERO = 1e-9
+_ENDLESS = 1e9
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "shards.count": (1, 4096),
+    "workers.perPod": (1, 64),
+    "workers.drainSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "workers.leaveSeconds": (0, _ENDLESS),
+    "coordination.leaseSeconds": (2, 600),
+    "coordination.renewSeconds": (_ABOVE_ZERO, 600),
+    "coordination.candidates": (1, 16),
+    "rebalance.churnPerRound": (_ABOVE_ZERO, 1),
+    "rebalance.cooldownSeconds": (0, _ENDLESS),
+    "rebalance.restartGraceSeconds": (0, _ENDLESS),
+    "gate.liveReadAfterSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "gate.liveReadsPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "queue.maxConcurrentReconciles": (1, 1024),
+    "queue.baseDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
+    "queue.maxDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
+    "queue.reconcileTimeoutSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "queue.retriesPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "queue.retryBurst": (1, _ENDLESS),
+    "queue.resyncSeconds": (0, _ENDLESS),
+    "client.requestsPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "client.burst": (1, _ENDLESS),
+    "client.fleetRequestsPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "agent.metricsPort": (-1, 65535),
+}
+"""Lowest and highest value per field, both allowed."""
+
+_ONLY_SO_FAR: dict[str, object] = {
+    "shards.autoSplit": False,
+    "featureGates.AdmissionFence": False,
+    "canary.controllers": (),
+    "canary.shardFraction": 1.0,
+}
+"""Fields of the format whose other values this version cannot honour; refused rather than ignored."""
+
+
+def load_config(path: str | Path) -> FleetConfig:
+    """Read and validate a file. Raises ConfigError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("", f"cannot read the config file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("", f"the config file {path} is not UTF-8 text") from error
+    return parse_config(text)
+
+
+def parse_config(text: str) -> FleetConfig:
+    """Validate the text of a config file. Raises ConfigError."""
+    try:
+        document = yaml.load(text, Loader=_StrictLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigError("", f"not valid YAML{where}: {getattr(error, 'problem', None) or error}") from error
+    except _OF_VALUES as error:
+        raise ConfigError("", f"a value is not what it looks like: {error}; put it in quotes") from error
+    except RecursionError:
+        raise ConfigError("", "it is nested too deeply") from None
+    if not isinstance(document, dict):
+        raise ConfigError("", "the config must be a mapping of fields that begins with `fleet: <name>`")
+    return config_from(document)
+
+
+def config_from(document: Mapping[str, Any]) -> FleetConfig:
+    """Validate a decoded document. Raises ConfigError."""
+    document = _with_words_for_switches(document)
+    try:
+        config = msgspec.convert(document, FleetConfig)
+    except msgspec.ValidationError as error:
+        raise translate(str(error), document) from error
+    except UnicodeEncodeError as error:
+        raise ConfigError("", "a text holds half a character (an unpaired surrogate)") from error
+    _check_names(config)
+    _check_values(msgspec.to_builtins(config))
+    _check_relations(config)
+    return config
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """A safe loader that refuses a field given twice, of which the last would win silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key.value, str) and key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the field {key.value!r} is given twice", key.start_mark
+                )
+            if isinstance(key.value, str):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _with_words_for_switches(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """YAML 1.1 reads a bare on or off as a boolean; give the word back where the field means the word."""
+    gates = document.get("featureGates")
+    if not isinstance(gates, dict) or not isinstance(gates.get("ServerSideSharding"), bool):
+        return document
+    word = "on" if gates["ServerSideSharding"] else "off"
+    return {**document, "featureGates": {**gates, "ServerSideSharding": word}}
+
+
+def _check_names(config: FleetConfig) -> None:
+    if not _DNS_LABEL.fullmatch(config.fleet) or len(config.fleet) > _LONGEST_FLEET_NAME:
+        raise ConfigError(
+            "fleet",
+            f"{config.fleet!r} is no name for a fleet; use lower-case letters, digits and dashes,"
+            f" at most {_LONGEST_FLEET_NAME} characters",
+        )
+    if bool(config.controller) == bool(config.controllers):
+        raise ConfigError(
+            "controller", "name exactly one of controller and controllers, such as `controller: websites:websites`"
+        )
+    for index, namespace in enumerate(config.scope.namespaces):
+        if not _DNS_LABEL.fullmatch(namespace):
+            raise ConfigError(f"scope.namespaces[{index}]", f"{namespace!r} is not the name of a namespace")
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    for path, (low, high) in _BOUNDS.items():
+        value = _at(values, path)
+        # Written so that not-a-number fails it too.
+        if value is not None and not low <= value <= high:
+            raise ConfigError(path, f"{_number(value)} is out of bounds; {_bounds_text(low, high)}")
+    for path, only in _ONLY_SO_FAR.items():
+        value = _at(values, path)
+        if value != only:
+            shown = msgspec.json.encode(only).decode()
+            raise ConfigError(path, f"this version supports {shown} only; leave the field out")
+
+
+def _number(value: float) -> str:
+    """Whole numbers may be larger than any float."""
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
+def _bounds_text(low: float, high: float) -> str:
+    lowest = "a number above 0" if low == _ABOVE_ZERO else f"at least {low:g}"
+    return f"write {lowest}" + ("" if high == _ENDLESS else f", at most {high:g}")
+
+
+def _at(values: Mapping[str, Any], path: str) -> Any:
+    section, field = path.split(".")
+    return values[section][field]
+
+
+def _check_relations(config: FleetConfig) -> None:
+    timing = config.coordination
+    if not timing.renew_every_seconds * 2 < timing.deadline_seconds:
+        raise ConfigError(
+            "coordination.renewSeconds",
+            f"twice {timing.renew_every_seconds:g} is not below the deadline of {timing.deadline_seconds:g} seconds"
+            f" (leaseSeconds x {ACTING_SHARE}), so that one lost renewal would stop a worker;"
+            f" write at most {timing.lease_seconds / 4:g}",
+        )
+    if config.queue.base_delay_seconds > config.queue.max_delay_seconds:
+        raise ConfigError(
+            "queue.maxDelaySeconds",
+            f"{config.queue.max_delay_seconds:g} is below baseDelaySeconds ({config.queue.base_delay_seconds:g});"
+            " write the longer delay here",
+        )
+    if config.client.burst is not None and config.client.requests_per_second is None:
+        raise ConfigError("client.burst", "means nothing without a rate; write client.requestsPerSecond too")

@@ -1,0 +1,23 @@
+"""What the ownership core tells whoever measures it. The base class says nothing to anybody, which suits tests."""
+
+from __future__ import annotations
+
+
+class Telemetry:
+    """Called on the event loop; must neither block nor raise. `fleet.health.metrics.FleetMetrics` is the one that
+    counts."""
+
+    def renewed(self, seconds: float) -> None:
+        """A renewal was acknowledged, so long after it was sent."""
+
+    def renewal_failed(self) -> None:
+        """A renewal conflicted or got no answer."""
+
+    def handover_step(self, step: str) -> None:
+        """One step of a handover on this member: standby, drained, released or claimed."""
+
+    def taken_over(self, cause: str) -> None:
+        """A claim without a release: of one's own former incarnation (`restart`) or of another's range (`fence`)."""
+
+    def fenced(self) -> None:
+        """This coordinator fenced a member."""

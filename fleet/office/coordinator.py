@@ -1,0 +1,198 @@
+"""The coordinator: a candidate on every agent, one of them in office.
+
+The shell around `fleet.rules.election` and `fleet.rules.agenda`: it looks, asks what to do, and has it carried out by
+`fleet.office.registrar`. Losing the office ends planning at once (R10); owners go on without it (R11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import replace
+
+from fleet.backends.confirmation import keep_confirmed
+from fleet.health.telemetry import Telemetry
+from fleet.office.candidate import Candidate, Office
+from fleet.office.registrar import FleetLayout, Registrar
+from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.record import Incarnation
+from fleet.rules.agenda import Look, Memory, draw_up
+from fleet.rules.handover import is_free
+from fleet.rules.planner import PlanSettings
+from shards.clock import Clock, boot_seconds
+
+__all__ = ["Coordinator", "FleetLayout"]
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.25
+"""Longest wait between two looks while in office: fences depend on time, not only on changes."""
+
+
+class Coordinator:
+    """Stands for election, and coordinates while in office."""
+
+    def __init__(
+        self,
+        coordination: Coordination,
+        layout: FleetLayout,
+        me: Incarnation,
+        *,
+        lease_seconds: float,
+        renew_seconds: float,
+        plan_settings: PlanSettings,
+        reaped_predecessor: bool = False,
+        clock: Clock = boot_seconds,
+        rng: random.Random | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        rng = rng or random.Random()
+        self.coordination = coordination
+        self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
+        self.lease_seconds = lease_seconds
+        self.plan_settings = plan_settings
+        self.clock = clock
+        self.memory = Memory()
+        self.candidate = Candidate(
+            coordination,
+            me,
+            lease_seconds=lease_seconds,
+            renew_seconds=renew_seconds,
+            reaped_predecessor=reaped_predecessor,
+            known_epoch=self._known_epoch,
+            confirmed=self._view_is_confirmed,
+            on_elected=self._elected,
+            clock=clock,
+            rng=rng,
+        )
+        self._setbacks = 0
+        self._view: CoordinationView | None = None
+        self._wake = asyncio.Event()
+
+    @property
+    def in_office(self) -> bool:
+        return self.candidate.in_office() is not None
+
+    @property
+    def epoch(self) -> int:
+        """Of the present term; 0 out of office."""
+        office = self.candidate.in_office()
+        return office.epoch if office is not None else 0
+
+    @property
+    def view(self) -> CoordinationView:
+        assert self._view is not None, "run() opens the view"
+        return self._view
+
+    @property
+    def unowned_ranges(self) -> int:
+        """Ranges of the map that nobody holds, as far as the view shows."""
+        if self._view is None or self._view.map is None:
+            return 0
+        shard_map, shards = self._view.map.map, self._view.shards
+        return sum(1 for each in shard_map.ranges if (r := shards.get(each)) is None or is_free(r, shard_map))
+
+    async def run(self) -> None:
+        """Until cancelled; then the office is given up. Raises ConfigError when the fleet is another one (R16)."""
+        self._view = self.coordination.watch(members=True)
+        tasks = [
+            asyncio.create_task(self.candidate.run(), name="election"),
+            asyncio.create_task(self._follow(), name="coordinator view"),
+            asyncio.create_task(self._govern(), name="coordinator"),
+            asyncio.create_task(
+                keep_confirmed(self._view, self.lease_seconds, self.clock, wanted=self._view_is_wanted),
+                name="coordinator confirmation",
+            ),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.candidate.resign()
+            await self._view.close()
+
+    def _elected(self) -> None:
+        """A new term starts with an empty memory, but for how long it has been watching the members."""
+        self.memory = Memory(watch=self.memory.watch)
+        self.memory.watch.begin_term()
+        self._wake.set()
+
+    def _known_epoch(self) -> int:
+        """The highest epoch of an office that the map remembers."""
+        return self.view.last_map.map.coordinator_epoch if self.view.last_map is not None else 0
+
+    def _view_is_confirmed(self) -> bool:
+        """R13: an office is only renewed on a view of map and shard records that is known to be current."""
+        return self.clock() - self.view.confirmed_at <= self.lease_seconds
+
+    def _view_is_wanted(self) -> bool:
+        return self.in_office or self.candidate.eager
+
+    # -- government -------------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        async for _ in self.view.changes():
+            self.memory.watch.observe(self.view.members, self.clock())
+            self._wake.set()
+
+    async def _govern(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+            office = self.candidate.in_office()
+            if office is None or not self.view.synced:
+                continue
+            try:
+                await self.round(office)
+            except CasConflict as conflict:
+                log.info("coordinator: a write conflicted (%s), looking again", conflict)
+                await self._look_again()
+            except CoordinationUnavailable as error:
+                log.warning("coordinator: no answer (%s)", error)
+                await self._look_again()
+
+    async def _look_again(self) -> None:
+        try:
+            await self.view.confirm()
+        except CoordinationUnavailable as error:
+            log.warning("coordinator: the view could not be confirmed (%s)", error)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def round(self, office: Office) -> None:
+        """One look, and what follows from it. Raises CasConflict or CoordinationUnavailable: look again, live."""
+        if self.view.history_went_back != self._setbacks:
+            # The store was restored: nothing that was written or seen before says anything about it (R14).
+            self._setbacks = self.view.history_went_back
+            self.registrar.written, self.memory = 0, Memory()
+        stored = self.view.map
+        if stored is None:
+            last = self.view.last_map
+            stored = await self.registrar.found_map(office, last.map if last is not None else None)
+        if stored.map.version < self.registrar.written:
+            return  # the view has not shown this office's own last map write yet (design 4.3)
+        self.registrar.check_identity(stored.map)
+        if stored.map.coordinator_epoch > office.epoch:
+            self.candidate.lose(f"the map knows epoch {stored.map.coordinator_epoch}")
+            return
+        if stored.map.coordinator_epoch < office.epoch:
+            await self.registrar.write_map(office, replace(stored.map, coordinator_epoch=office.epoch), stored)
+            return
+        look = Look(
+            office.epoch,
+            stored.map,
+            dict(self.view.shards),
+            dict(self.view.members),
+            office.renewed_at,
+            self.lease_seconds,
+        )
+        agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
+        await self.registrar.carry_out(office, agenda, stored, self.memory)

@@ -1,0 +1,218 @@
+"""Carries out what a coordinator decided: every write of an office to the records of the fleet.
+
+Each write is a compare-and-swap, is not sent after the office's own deadline, and rests on live reads made in the order
+that the rules ask for (R5, R8 to R10, R14). Whatever fails is raised as CasConflict or CoordinationUnavailable: the
+coordinator then looks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+
+from fleet.health.telemetry import Telemetry
+from fleet.office.candidate import Office
+from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
+from fleet.records.record import Holder, ShardMap, ShardRecord, StoredMap
+from fleet.rules.agenda import Absence, Agenda, Memory
+from fleet.rules.membership import expel, fence, floors
+from fleet.rules.refusal import check_map
+from fleet.rules.reshard import activated, may_retire, rebuilt, retired
+from shards.clock import Clock
+from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetLayout:
+    """What the config says about the fleet as a whole."""
+
+    fleet: str
+    identity: str
+    partition_key: PartitionKey
+    shard_count: int
+    config_version: str = ""
+
+
+class Registrar:
+    """The writes of one coordinator.
+
+    written: version of the last map that it wrote; 0 before the first. Nobody plans on a view that shows an older one.
+    """
+
+    def __init__(self, coordination: Coordination, layout: FleetLayout, clock: Clock, telemetry: Telemetry) -> None:
+        self.coordination = coordination
+        self.layout = layout
+        self.written = 0
+        self._count_reported = False
+        self._clock = clock
+        self._telemetry = telemetry
+
+    def check_identity(self, shard_map: ShardMap) -> None:
+        """Raises Refused when the map is of another fleet, or of another key (R7, R16)."""
+        check_map(shard_map, identity=self.layout.identity, partition_key=self.layout.partition_key)
+        if len(shard_map.boundaries) != self.layout.shard_count and not self._count_reported:
+            self._count_reported = True
+            log.warning(
+                "shards.count is %d, the map has %d shards and is in force: this version does not reshard live",
+                self.layout.shard_count,
+                len(shard_map.boundaries),
+            )
+
+    async def carry_out(self, office: Office, agenda: Agenda, stored: StoredMap, memory: Memory) -> None:
+        """Everything on the agenda. stored: the map that it was drawn up on."""
+        for name in agenda.fence:
+            await self._fence(office, name, memory)
+        for incarnation in agenda.expel:
+            await self._expel(office, incarnation, memory)
+        for named in agenda.missing:
+            if await self.coordination.read_member(named.member) is None:
+                memory.absent[named.member] = Absence(named.epoch, self._clock())
+        first_reads: list[ShardRecord] = []
+        if agenda.upkeep.activate:
+            first_reads = await self.coordination.list_shards()
+        if agenda.map is not None:
+            for move in agenda.moves:
+                log.info("plan: %s", move)
+            await self.write_map(office, agenda.map, stored)
+        if agenda.upkeep.activate:
+            await self._activate(office, agenda, first_reads)
+        if agenda.upkeep.retire:
+            await self._retire(office, agenda.upkeep.retire)
+        for record in agenda.collect:
+            if self._clock() < office.until:
+                log.info("collecting the retired record of %s", record.range)
+                await self.coordination.delete_shard(record)
+
+    async def write_map(self, office: Office, new: ShardMap, over: StoredMap) -> StoredMap:
+        """The next map, over the one that it was made from."""
+        new = replace(new, version=over.map.version + 1)
+        stored = await self.coordination.write_map(new, over.version, not_after=office.until)
+        self.written = stored.map.version
+        return stored
+
+    async def found_map(self, office: Office, last: ShardMap | None) -> StoredMap:
+        """The view has no map: read it live; create it, or rebuild it from the records (R14).
+
+        last: the last map that the view could read. Raises ConfigError when that was another fleet's.
+        """
+        replaces = ""
+        try:
+            if await self.coordination.read_map() is not None:
+                raise CasConflict("the view has no map, but there is one")
+        except MapUnreadable as error:
+            replaces = error.version
+        if last is not None:
+            self.check_identity(last)
+        shards = await self.coordination.list_shards()
+        members = {member.name: member for member in await self.coordination.list_members()}
+        seen = [self.written, last.version if last else 0, *(member.seen_map for member in members.values())]
+        draft = self._empty_map(office)
+        if replaces or shards or max(seen):
+            draft = rebuilt(last, draft, shards, max(seen))
+            log.warning("the map was missing: rebuilt from %d shard records as version %d", len(shards), draft.version)
+        draft = replace(draft, floors=floors(draft, members, shards, gone={}))
+        stored = await self.coordination.write_map(draft, replaces, not_after=office.until)
+        self.written = stored.map.version
+        return stored
+
+    def _empty_map(self, office: Office) -> ShardMap:
+        boundaries = equal_boundaries(self.layout.shard_count)
+        return ShardMap(
+            version=1,
+            coordinator_epoch=office.epoch,
+            fleet=self.layout.fleet,
+            identity=self.layout.identity,
+            partition_key=self.layout.partition_key,
+            boundaries=boundaries,
+            targets=("",) * len(boundaries),
+            config_version=self.layout.config_version,
+        )
+
+    # -- members ----------------------------------------------------------------------------------------------------
+
+    async def _fence(self, office: Office, name: str, memory: Memory) -> None:
+        sighting, now = memory.watch.sightings.get(name), self._clock()
+        if sighting is None:
+            return
+        live = await self.coordination.read_member(name)
+        record = fence(live, sighting, now)
+        if record is None:
+            return
+        try:
+            await self.coordination.write_member(record, record.version, not_after=office.until)
+        except CasConflict:
+            log.info("member %s moved while it was being fenced: its timer starts again", name)
+            return
+        self._telemetry.fenced()
+        log.warning("fenced %s below epoch %d: silent for %.1f s", name, record.epoch, now - sighting.since)
+
+    async def _expel(self, office: Office, incarnation: Holder, memory: Memory) -> None:
+        live = await self.coordination.read_member(incarnation.member)
+        if live is None or live.holder is None or live.epoch != incarnation.epoch:
+            return
+        try:
+            await self.coordination.write_member(expel(live), live.version, not_after=office.until)
+        except CasConflict:
+            log.info("member %s renewed while it was being expelled: once more", incarnation)
+            return
+        memory.expelled[incarnation.member] = incarnation.epoch
+        log.warning("expelled %s: it renews but does not follow", incarnation)
+
+    # -- shard records ----------------------------------------------------------------------------------------------
+
+    async def _activate(self, office: Office, agenda: Agenda, first_reads: Iterable[ShardRecord]) -> None:
+        live_map = await self.coordination.read_map()
+        if live_map is None:
+            return
+        key = live_map.map.partition_key
+        found = {record.range: record for record in first_reads if record.partition_key is key}
+        others = await self.coordination.list_shards()
+        members = await self.coordination.list_members()
+        opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
+        if agenda.map is None:
+            opened_here = frozenset()
+
+        async def one(wanted: KeyRange) -> None:
+            record = activated(
+                wanted,
+                found.get(wanted),
+                live_map.map,
+                others,
+                members,
+                just_opened=wanted in opened_here,
+            )
+            if record is not None:
+                await self.coordination.write_shard(record, record.version, not_after=office.until)
+
+        await _all(one, agenda.upkeep.activate)
+
+    async def _retire(self, office: Office, ranges: tuple[KeyRange, ...]) -> None:
+        live_map = await self.coordination.read_map()
+        if live_map is None:
+            return
+        current, key = live_map.map, live_map.map.partition_key
+        members = await self.coordination.list_members()
+        records = {r.range: r for r in await self.coordination.list_shards() if r.partition_key is key}
+        epochs = dict(current.shard_epochs)
+        for wanted in ranges:
+            record = records.get(wanted)
+            if wanted in current.retiring and may_retire(record, current, wanted, members):
+                new = retired(current, wanted, record)
+                await self.coordination.write_shard(new, new.version, not_after=office.until)
+                epochs[wanted] = new.epoch
+        done = {wanted for wanted in ranges if epochs.get(wanted) != current.shard_epochs.get(wanted)}
+        if done:
+            new_map = replace(current, retiring=current.retiring - done, shard_epochs=epochs)
+            await self.write_map(office, new_map, live_map)
+
+
+async def _all(one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> None:
+    """Run one write per range side by side; the first failure is raised after all have ended."""
+    results = await asyncio.gather(*(one(each) for each in ranges), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result

@@ -1,0 +1,119 @@
+"""What a pod's agent runs: HTTP for metrics and health, and a candidate for the coordinator's office."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from fleet.backends.kubernetes_leases import KubernetesCoordination
+from fleet.health.agent import AgentServer
+from fleet.health.health import HealthServer
+from fleet.health.metrics import FleetMetrics, new_registry, snapshot
+from fleet.office.coordinator import Coordinator, FleetLayout
+from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.processes.child import ChildStart
+from fleet.records.record import Incarnation
+from fleet.rules.planner import PlanSettings
+from shards.api.useragent import UserAgent
+from shards.authoring.controller import identity_of
+from shards.metrics import RequestMetrics
+from shards.transport.kube import KubeTransport, connect
+
+log = logging.getLogger(__name__)
+
+
+def is_candidate(pod: str, candidates: int) -> bool:
+    """Whether the pod's agent stands for office: the first ones of a StatefulSet; a pod without an ordinal does."""
+    _, _, ordinal = pod.rpartition("-")
+    return not ordinal.isdigit() or int(ordinal) < candidates
+
+
+async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
+    """The agent until `stop` is set, or its coordinator ends."""
+    config = plan.config
+    registry = new_registry()
+    transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
+    metrics = FleetMetrics(registry)
+    coordinator = None
+    if is_candidate(plan.pod, config.coordination.candidates):
+        coordinator = _make_coordinator(start, plan, transport, metrics)
+
+    def status() -> dict[str, object]:
+        return {
+            "pod": plan.pod,
+            "candidate": coordinator is not None,
+            "coordinator": coordinator is not None and coordinator.in_office,
+        }
+
+    def metrics_now() -> bytes:
+        metrics.coordinator.set(int(coordinator is not None and coordinator.in_office))
+        if coordinator is not None:
+            metrics.unowned_ranges.set(coordinator.unowned_ranges)
+            metrics.coordinator_epoch.set(coordinator.epoch)
+        return snapshot(registry)
+
+    server = AgentServer(
+        host=config.agent.address,
+        port=config.agent.metrics_port,
+        run_dir=plan.run_dir,
+        workers=[f"worker-{slot}" for slot in range(config.workers.per_pod)],
+        status=status,
+        metrics=metrics_now,
+        incarnation=start.count,
+        config_path="agent.metricsPort",
+    )
+    health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=status, metrics=metrics_now)
+    await health.start()
+    try:
+        if config.agent.metrics_port >= 0:
+            await server.start()
+            log.info("metrics and health on port %d", server.port)
+        await _until(stop, coordinator)
+    finally:
+        await server.close()
+        await health.close()
+        await transport.close()
+
+
+async def _until(stop: asyncio.Event, coordinator: Coordinator | None) -> None:
+    """Coordinates until told to stop. A coordinator that ends by itself takes the agent with it."""
+    stopped = asyncio.create_task(stop.wait(), name="stop")
+    tasks: set[asyncio.Task[object]] = {stopped}
+    if coordinator is not None:
+        tasks.add(asyncio.create_task(coordinator.run(), name="coordinator"))
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport, metrics: FleetMetrics) -> Coordinator:
+    config = plan.config
+    agent = UserAgent(PRODUCT, member=f"{plan.pod}-agent", epoch=str(start.count), reason="coordinator")
+    return Coordinator(
+        KubernetesCoordination(
+            transport,
+            fleet=config.fleet,
+            namespace=plan.namespace,
+            user_agent=lambda: str(agent),
+            request_timeout_seconds=config.coordination.request_seconds,
+        ),
+        FleetLayout(
+            fleet=config.fleet,
+            identity=identity_of(plan.controllers),
+            partition_key=config.shards.partition_by,
+            shard_count=config.shards.count,
+        ),
+        Incarnation(f"{start.supervisor_id}.agent", start.count),
+        lease_seconds=config.coordination.lease_seconds,
+        renew_seconds=config.coordination.renew_every_seconds,
+        plan_settings=PlanSettings(
+            churn_per_round=config.rebalance.churn_per_round,
+            cooldown_seconds=config.rebalance.cooldown_seconds,
+            restart_grace_seconds=config.rebalance.restart_grace_seconds,
+        ),
+        reaped_predecessor=start.reaped_predecessor,
+        telemetry=metrics,
+    )

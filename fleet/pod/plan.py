@@ -1,0 +1,43 @@
+"""What a pod runs: everything that its processes inherit from the composition root through the fork."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleet import __version__
+
+if TYPE_CHECKING:
+    from fleet.configuration.config import FleetConfig
+    from shards.authoring.controller import Controller
+
+PRODUCT = f"fleet/{__version__}"
+"""Begins the User-Agent of every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One pod's worth of a fleet. Made once, before the first fork; never changed."""
+
+    config: FleetConfig
+    controllers: tuple[Controller, ...]
+    """Imported before the fork, so that a restarted worker is warm."""
+    kubeconfig: str | None
+    """Path; None: the rules of `shards.transport.kube.connect`."""
+    context: str | None
+    """Name of a context in the kubeconfig; None: the current one."""
+    pod: str
+    """Name of the pod; members are called `<pod>-<slot>`."""
+    pod_uid: str
+    """Tells this pod from another one of the same name."""
+    namespace: str
+    """Where Leases and map live."""
+    revision: str
+    """Revision of the pod template, "" where unknown: during a rollout the newest one is preferred."""
+    run_dir: Path
+    """Private directory of this pod's processes: children.json and their sockets."""
+    config_file: Path | None = None
+    """Where `config` came from, to be followed for its limits; None: it came from no file."""
+    journal_dir: Path | None = None
+    """Where the workers write their journals; None: they keep none."""

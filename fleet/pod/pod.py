@@ -1,0 +1,114 @@
+"""One pod's worth of a fleet: the composition root of `fleet run`, which `fleet dev` uses just the same.
+
+Everything is imported here before the first fork, the author's module too, so that a restarted worker is warm; the
+checks at start run here as well. Then the supervisor takes this process over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from fleet import __version__
+from fleet.configuration.config import FleetConfig
+from fleet.logs.logs import LogSettings, log_to_stderr
+from fleet.pod.plan import RunPlan
+from fleet.pod.preflight import check_port, check_server
+from fleet.pod.roles import run_agent, run_worker
+from fleet.processes import rundir
+from fleet.processes.exitcodes import EX_CONFIG, EX_OK
+from fleet.processes.supervisor import ChildSpec, Supervisor
+from fleet.records.object_names import Names
+from shards.api.client import Client
+from shards.authoring.controller import Controller
+from shards.transport.kube import connect
+
+
+def prepare(
+    config: FleetConfig,
+    controllers: Sequence[Controller],
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    run_dir: Path | None = None,
+    journal_dir: Path | None = None,
+    config_file: Path | None = None,
+    pod: str = "",
+) -> RunPlan:
+    """Checks everything that can be checked before a process is forked, and draws up the plan.
+
+    Pod name, UID and namespace come from POD_NAME, POD_UID and POD_NAMESPACE (the downward API); outside a pod they
+    are the host's name, a fresh UUID and the kubeconfig's namespace. pod: a name that goes before all of these.
+    Raises ConfigError, PreflightFailed.
+    """
+    check_port(config.agent.address, config.agent.metrics_port, "agent.metricsPort")
+    namespace = asyncio.run(_checked_namespace(config, controllers, kubeconfig, context))
+    pod = pod or os.environ.get("POD_NAME") or socket.gethostname().lower()
+    # The longest Lease name, so that an impossible one is refused here and not by every worker.
+    Names(config.fleet, namespace).member(f"{pod}-{config.workers.per_pod - 1}")
+    return RunPlan(
+        config=config,
+        controllers=tuple(controllers),
+        kubeconfig=kubeconfig,
+        context=context,
+        pod=pod,
+        pod_uid=os.environ.get("POD_UID") or str(uuid.uuid4()),
+        namespace=namespace,
+        revision=os.environ.get("POD_REVISION", ""),
+        run_dir=rundir.create("run", run_dir),
+        journal_dir=journal_dir,
+        config_file=config_file.absolute() if config_file is not None else None,
+    )
+
+
+def run(plan: RunPlan) -> int:
+    """Supervises agent and workers until a signal says stop; removes the run directory. Returns the exit code.
+
+    Children are called `agent` and `worker-<slot>`; slots of workers count from 0, the agent's comes after them.
+    """
+    workers = plan.config.workers
+    logs = LogSettings(level=plan.config.log.level.upper(), format=plan.config.log.format)
+    log_to_stderr(logs)
+    children = [ChildSpec("agent", workers.per_pod, partial(run_agent, plan=plan), agent=True)]
+    children += [ChildSpec(f"worker-{slot}", slot, partial(run_worker, plan=plan)) for slot in range(workers.per_pod)]
+    supervisor = Supervisor(
+        children,
+        supervisor_id=f"{plan.pod_uid}.{secrets.token_hex(4)}",
+        run_dir=plan.run_dir,
+        grace_seconds=workers.grace_seconds,
+        logs=logs,
+    )
+    try:
+        return supervisor.run()
+    finally:
+        rundir.remove(plan.run_dir)
+
+
+def exit_code(ended: int) -> int:
+    """The command's exit code for the supervisor's: 2 for a refused configuration, 1 for any other failure."""
+    return {EX_OK: 0, EX_CONFIG: 2}.get(ended, 1)
+
+
+async def _checked_namespace(
+    config: FleetConfig, controllers: Sequence[Controller], kubeconfig: str | None, context: str | None
+) -> str:
+    transport = await connect(kubeconfig=kubeconfig, context=context)
+    try:
+        namespace = os.environ.get("POD_NAMESPACE") or transport.namespace
+        await check_server(
+            Client(transport, user_agent=f"fleet-preflight/{__version__}", timeout_seconds=10.0),
+            transport.host,
+            controllers,
+            partition_by=config.shards.partition_by,
+            scope=config.shard_settings().scope,
+            names=Names(config.fleet, namespace),
+        )
+        return namespace
+    finally:
+        await transport.close()

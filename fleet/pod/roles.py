@@ -1,0 +1,42 @@
+"""What a forked child does: the entry points of worker and agent, and the only place that knows uvloop.
+
+Both build everything after the fork (loop, connections, threads) and end when SIGTERM arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+
+import uvloop
+
+from fleet.pod.agent_role import serve
+from fleet.pod.plan import RunPlan
+from fleet.pod.worker_role import work
+from fleet.processes.child import ChildStart
+from fleet.processes.exitcodes import EX_OK
+from shards.process_memory import look_after_memory
+
+
+def run_worker(start: ChildStart, plan: RunPlan) -> int:
+    """A worker process, from fork to exit. Returns its exit code."""
+    return _live(lambda stop: work(start, plan, stop))
+
+
+def run_agent(start: ChildStart, plan: RunPlan) -> int:
+    """The pod's agent: HTTP for metrics and health, and a candidate for the coordinator's office."""
+    return _live(lambda stop: serve(start, plan, stop))
+
+
+def _live(main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+    look_after_memory()
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+        await main(stop)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(until_stopped())
+    return EX_OK

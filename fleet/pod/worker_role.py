@@ -1,0 +1,174 @@
+"""What a worker process runs: its parts, made after the fork and put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+
+from fleet.backends.kubernetes_leases import KubernetesCoordination
+from fleet.configuration.limits_file import LimitsFile, follow_limits
+from fleet.health.health import HealthServer
+from fleet.health.metrics import FleetMetrics, new_registry, snapshot
+from fleet.logs.logs import dropped_lines
+from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.processes.child import ChildStart
+from fleet.records.record import Incarnation
+from fleet.workers.watchdog import Watchdog, WatchdogSettings
+from fleet.workers.worker import Worker
+from fleet.workers.worker_journal import observed, open_journal
+from fleet.workers.worker_settings import WorkerSettings
+from shards.api.useragent import UserAgent
+from shards.authoring.controller import identity_of, scope_of
+from shards.clock import boot_seconds
+from shards.errors import ApiError, Unreachable
+from shards.journal import Journal
+from shards.keyrange import KeyRange
+from shards.metrics import RequestMetrics, ShardMetrics
+from shards.objects import Resource
+from shards.queue.slots import Slots
+from shards.runtime import WorkerRuntime
+from shards.shard import Shard
+from shards.transport.kube import KubeTransport, connect
+from shards.watching.source import probe_server_side_sharding
+
+log = logging.getLogger(__name__)
+
+LEASES = Resource("coordination.k8s.io", "v1", "leases")
+
+
+def member_name(plan: RunPlan, slot: int) -> str:
+    """Members are called after their pod and slot, so that a restarted one meets its own record."""
+    return f"{plan.pod}-{slot}"
+
+
+async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
+    """A worker until `stop` is set."""
+    registry = new_registry()
+    transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
+    metrics = FleetMetrics(registry)
+    journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
+    runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    worker = _make_worker(start, plan, runtime, metrics)
+    watchdog = Watchdog(
+        asyncio.get_running_loop(),
+        deadline=worker.member.until,
+        heartbeat=start.heartbeat,
+        settings=WatchdogSettings(limit_seconds=plan.config.coordination.deadline_seconds),
+    )
+
+    def metrics_now() -> bytes:
+        _measure(worker, watchdog, metrics)
+        runtime.limiter.measure()
+        return snapshot(registry)
+
+    health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
+    await health.start()
+    watchdog.start()
+    following = asyncio.create_task(_follow_limits(plan, runtime), name="limits of requests")
+    try:
+        async with observed(worker, journal):
+            await worker.run(stop)
+    finally:
+        following.cancel()
+        watchdog.stop()
+        await health.close()
+        await transport.close()
+
+
+async def _follow_limits(plan: RunPlan, runtime: WorkerRuntime) -> None:
+    if plan.config_file is not None:
+        file = LimitsFile(plan.config_file, plan.config)
+        await follow_limits(file, lambda client: runtime.limiter.change(client.settings()))
+
+
+async def _make_runtime(
+    plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics, journal: Journal
+) -> WorkerRuntime:
+    settings = plan.config.shard_settings()
+    return WorkerRuntime(
+        transport=transport,
+        clock=boot_seconds,
+        rng=random.Random(),
+        settings=settings,
+        metrics=metrics,
+        slots=Slots(settings.queue.max_concurrent_reconciles),
+        server_side_sharding=await _server_filters(transport, plan),
+        product=PRODUCT,
+        journal=journal,
+        meters=transport.meters,
+    )
+
+
+def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics) -> Worker:
+    config, settings = plan.config, runtime.settings
+    name = member_name(plan, start.slot)
+
+    def make_shard(each: KeyRange) -> Shard:
+        return Shard(each, plan.controllers, runtime, name)
+
+    def user_agent() -> str:
+        return str(UserAgent(PRODUCT, member=name, epoch=str(worker.member.epoch), reason="coordination"))
+
+    worker = Worker(
+        KubernetesCoordination(
+            runtime.transport,
+            fleet=config.fleet,
+            namespace=plan.namespace,
+            user_agent=user_agent,
+            request_timeout_seconds=config.coordination.request_seconds,
+        ),
+        WorkerSettings(
+            name=name,
+            pod=plan.pod,
+            revision=plan.revision,
+            identity=identity_of(plan.controllers),
+            scope=scope_of(plan.controllers, settings.scope),
+            partition_key=config.shards.partition_by,
+            lease_seconds=config.coordination.lease_seconds,
+            renew_seconds=config.coordination.renew_every_seconds,
+            leave_seconds=config.workers.leave_seconds,
+            drain_seconds=config.workers.drain_seconds,
+        ),
+        Incarnation(start.supervisor_id, start.count),
+        make_shard,
+        reaped_predecessor=start.reaped_predecessor,
+        telemetry=metrics,
+        budget=runtime.limiter,
+    )
+    return worker
+
+
+async def _server_filters(transport: KubeTransport, plan: RunPlan) -> bool:
+    """Whether shardSelector is honoured (design 5.1): as configured, else probed on a collection that is not empty."""
+    wanted = plan.config.feature_gates.server_side_sharding
+    if wanted != "auto":
+        return wanted == "on"
+    primaries = [controller.primary for controller in plan.controllers]
+    scope = plan.config.scope.namespaces
+    places = [(primary, where) for where in scope or ("",) for primary in primaries]
+    for resource, namespace in (*places, (LEASES, ""), (LEASES, plan.namespace)):
+        try:
+            proven = await probe_server_side_sharding(
+                transport, resource, plan.config.shards.partition_by, namespace=namespace
+            )
+        except (ApiError, Unreachable) as error:
+            log.info("server-side sharding could not be probed on %s: %s", resource, error)
+            continue
+        if proven is not None:
+            log.info("server-side sharding: %s", "honoured" if proven else "not offered, filtering here")
+            return proven
+    return False
+
+
+def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
+    """Gauges are set, and the watchdog's counts taken over, when they are asked for."""
+    metrics.blocked(*watchdog.take_blocks())
+    metrics.dropped(dropped_lines())
+    for runner in worker.runners.values():
+        if runner.shard is not None:
+            runner.shard.measure()
+    metrics.member_epoch.set(worker.member.epoch)
+    metrics.shards_owned.set(sum(1 for runner in worker.runners.values() if runner.holding))
+    if worker.has_view and worker.view.map is not None:
+        metrics.map_version.set(worker.view.map.map.version)

@@ -1,0 +1,1 @@
+"""The coordination protocol, and its records as objects of an API server."""

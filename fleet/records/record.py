@@ -1,0 +1,243 @@
+"""What a fleet knows of its members, shards, map and coordinator: records, as every backend keeps them.
+
+Rules R1 to R16 of the design are written in terms of these. Epochs only grow. `version` is that of the record as it was
+read: what replaces it names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from shards.gates.watermark import Watermark
+from shards.keyrange import HASH_VERSION, SPACE, KeyRange, PartitionKey, range_of, ranges_from
+
+PROTOCOL_VERSION = 1
+"""Written into the map and every member record; an unknown one is refused."""
+
+
+def natural(text: str) -> int | None:
+    """The number that the text is; None for anything else: other alphabets' digits, signs, more than 18 digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+class Holder(NamedTuple):
+    """One incarnation of a member."""
+
+    member: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.member}@{self.epoch}"
+
+    @classmethod
+    def parse(cls, text: str) -> Holder | None:
+        """None for "" and for anything that is no holder (somebody edited the Lease by hand)."""
+        member, _, digits = text.rpartition("@")
+        epoch = natural(digits)
+        return cls(member, epoch) if member and epoch is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLoad:
+    """What one shard cost lately; rides on the member record."""
+
+    objects: int = 0
+    queue_depth: int = 0
+    parked: int = 0
+    failing: int = 0
+    """Keys that keep failing."""
+    waiting: int = 0
+    """Keys that wait for long."""
+    reconciles_per_second: float = 0.0
+    reconcile_seconds_per_second: float = 0.0
+    closed: str = ""
+    """Why its reconciles have not begun; "" once they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingRecord:
+    """A key that keeps failing; rides on the member record. since: seconds since 1970 on the member's clock.
+
+    range: of its shard. error: without values of any object. terminal: not tried again until the object changes.
+    """
+
+    controller: str
+    key: str
+    range: str
+    since: int
+    count: int
+    error: str
+    terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRecord:
+    """A key that waits for long, and does not fail; rides likewise. times: how often in a row it was told to wait.
+
+    waits_for: a word of `shards.queue.waiting_keys.WaitsFor`. why: without values of any object.
+    """
+
+    controller: str
+    key: str
+    range: str
+    since: int
+    times: int
+    waits_for: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """Who holds a member record.
+
+    supervisor: pod UID and a nonce of the supervisor's start (R1). count: its n-th fork of this slot.
+    """
+
+    supervisor: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.supervisor}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> Incarnation | None:
+        supervisor, _, digits = text.rpartition("/")
+        count = natural(digits)
+        return cls(supervisor, count) if supervisor and count is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    """One worker's claim to be alive. holder None: fenced, or left for good."""
+
+    name: str
+    holder: Incarnation | None
+    epoch: int
+    lease_seconds: float
+    revision: str = ""
+    leaving: bool = False
+    pod: str = ""
+    pid: int = 0
+    seen_map: int = 0
+    """Version of the map that this member follows (R13)."""
+    scope: str = ""
+    """Digest of the controllers' resources and selectors; another scope means list-after-claim."""
+    renewals: int = 0
+    """Rises with every renewal, so that a renewal always changes the record."""
+    loads: Mapping[str, ShardLoad] = field(default_factory=dict)
+    failing: tuple[FailingRecord, ...] = ()
+    """Some of the keys that keep failing, the longest first; `loads` says how many there are."""
+    waiting: tuple[WaitingRecord, ...] = ()
+    """The same of keys that wait for long."""
+    demand: int | None = None
+    """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
+    version: str = ""
+    uid: str = ""
+
+
+class ShardStatus(StrEnum):
+    ACTIVE = "active"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """A synced view without the right to act. epoch: the shard epoch that the standby saw; another one voids it."""
+
+    holder: Holder
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRecord:
+    """One range. epoch grows with every claim, retire and activate."""
+
+    range: KeyRange
+    partition_key: PartitionKey
+    status: ShardStatus
+    epoch: int
+    holder: Holder | None = None
+    holder_text: str = ""
+    """Raw holder, so that text which is no holder is not taken for none."""
+    released: int | None = None
+    """Release stamp: equals `epoch` when the holder was emptied by a release and not by hand (R3)."""
+    last_holder: Holder | None = None
+    watermark: Watermark | None = None
+    standby: Standby | None = None
+    version: str = ""
+    uid: str = ""
+
+
+PARTS = 1_000_000
+"""The fleet's budget of requests is divided into so many parts."""
+
+
+class Share(NamedTuple):
+    """A member's share of the budget, in PARTS. parts: what its incarnation of that epoch may use now.
+
+    before: the most that it may be using until it follows the map of version `since`.
+    """
+
+    parts: int
+    before: int
+    since: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardMap:
+    """The assignment. Boundaries instead of pairs, so that a gap or an overlap cannot be written down."""
+
+    version: int
+    coordinator_epoch: int
+    fleet: str
+    identity: str
+    """Digest of controllers and primaries: another identity refuses to join (R16)."""
+    partition_key: PartitionKey
+    boundaries: tuple[int, ...]
+    targets: tuple[str, ...]
+    """Member per range; "" = nobody yet."""
+    opened: frozenset[KeyRange] = frozenset()
+    retiring: frozenset[KeyRange] = frozenset()
+    lost: Mapping[KeyRange, int] = field(default_factory=dict)
+    """Opened ranges whose Lease was found missing or edited by hand, with the map version that first said so: nobody
+    claims them, and they come back only when every live member follows that version (R14)."""
+    floors: Mapping[str, int] = field(default_factory=dict)
+    """Per member: epochs below are dead (R6)."""
+    shard_epochs: Mapping[KeyRange, int] = field(default_factory=dict)
+    """Highest epoch remembered per opened range, for Leases that somebody deleted (R14)."""
+    config_version: str = ""
+    hash_version: int = HASH_VERSION
+    protocol: int = PROTOCOL_VERSION
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    """Per member: what it may use of the fleet's budget of requests. Empty: nobody has planned it."""
+
+    @property
+    def ranges(self) -> tuple[KeyRange, ...]:
+        return ranges_from(self.boundaries)
+
+    def target_of(self, wanted: KeyRange) -> str | None:
+        """The member that should own the range; None when the range is not in the layout."""
+        i = range_of(wanted.first, self.boundaries)
+        end = self.boundaries[i + 1] if i + 1 < len(self.boundaries) else SPACE
+        return self.targets[i] if wanted.first == self.boundaries[i] and wanted.last == end - 1 else None
+
+
+class StoredMap(NamedTuple):
+    map: ShardMap
+    version: str
+    """CAS token of the backend, not `map.version`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorRecord:
+    """Ordinary leader election among agents. holder "" = free."""
+
+    holder: str
+    epoch: int
+    lease_seconds: float
+    renewals: int = 0
+    version: str = ""

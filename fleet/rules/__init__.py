@@ -1,0 +1,1 @@
+"""What decides: each a function of state, event and time. Pure."""

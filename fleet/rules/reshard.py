@@ -1,0 +1,196 @@
+"""The life of a range's shard record: opened, active, retired, lost and back. Pure: rules R7 to R9 and R14.
+
+A range leaves the layout through `retiring` and one retire write; it enters by an activation whose reads happen in a
+fixed order. Workers never create shard records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.rules.handover import is_free
+from shards.keyrange import SPACE, KeyRange
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What the map should say about its ranges' records, and which records need a write.
+
+    opening: ranges that the map does not call opened yet: it must, before or as soon as they have an active record.
+    lost, retiring: for the next map. activate: ranges of the layout without a usable record, whose activation may be
+    tried. retire: ranges in `retiring` whose record may get its retire write now.
+    """
+
+    opening: frozenset[KeyRange]
+    lost: dict[KeyRange, int]
+    retiring: frozenset[KeyRange]
+    activate: tuple[KeyRange, ...]
+    retire: tuple[KeyRange, ...]
+
+
+def upkeep(
+    shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord], members: Iterable[MemberRecord], next_version: int
+) -> Upkeep:
+    """One look at map and records. next_version: of the map that a newly lost range would be marked in."""
+    layout = shard_map.ranges
+    strays = {
+        record.range
+        for record in shards.values()
+        if record.status is not ShardStatus.RETIRED and record.range not in layout
+    }
+    retiring = shard_map.retiring | strays
+    missing = {each for each in (*layout, *retiring) if _is_missing(shards.get(each), each in shard_map.opened)}
+    lost = {each: shard_map.lost.get(each, next_version) for each in missing}
+    everybody = list(members)
+    activate = []
+    for each in layout:
+        record = shards.get(each)
+        if record is not None and record.status is ShardStatus.ACTIVE and not is_mangled(record):
+            continue
+        if any(each.overlaps(other) for other in retiring):
+            continue
+        if each in missing and not (each in shard_map.lost and echoed(shard_map.lost[each], everybody)):
+            continue
+        activate.append(each)
+    used = {*activate, *(each for each in layout if (r := shards.get(each)) and r.status is ShardStatus.ACTIVE)}
+    retire = tuple(
+        each for each in sorted(shard_map.retiring) if may_retire(shards.get(each), shard_map, each, everybody)
+    )
+    return Upkeep(frozenset(used - shard_map.opened), lost, frozenset(retiring), tuple(activate), retire)
+
+
+def _is_missing(record: ShardRecord | None, opened: bool) -> bool:
+    """R14: gone after it was opened, or of no use to anybody. A range that was never opened is not missing yet."""
+    return opened if record is None else is_mangled(record)
+
+
+def echoed(since_version: int, members: Iterable[MemberRecord]) -> bool:
+    """Whether every live member follows a map at least as new: none can still act on what that map took away."""
+    return all(member.seen_map >= since_version for member in members if member.holder is not None)
+
+
+def is_mangled(record: ShardRecord) -> bool:
+    """A record whose holder was emptied or overwritten by hand: it names nobody, and no release says so."""
+    return record.holder is None and (record.holder_text != "" or record.released != record.epoch)
+
+
+def may_retire(
+    record: ShardRecord | None, shard_map: ShardMap, wanted: KeyRange, members: Iterable[MemberRecord]
+) -> bool:
+    """R8: a range is retired when free. A missing record of an opened range is not free until all have noticed."""
+    if record is not None and record.status is ShardStatus.RETIRED:
+        return True
+    if _is_missing(record, wanted in shard_map.opened):
+        return wanted in shard_map.lost and echoed(shard_map.lost[wanted], members)
+    return record is None or is_free(record, shard_map)
+
+
+def retired(shard_map: ShardMap, wanted: KeyRange, record: ShardRecord | None) -> ShardRecord:
+    """The retire write. Also for a range that was never opened: it makes an old coordinator's activation conflict."""
+    epoch = max(record.epoch if record else 0, shard_map.shard_epochs.get(wanted, 0)) + 1
+    return ShardRecord(
+        range=wanted,
+        partition_key=shard_map.partition_key,
+        status=ShardStatus.RETIRED,
+        epoch=epoch,
+        released=epoch,
+        last_holder=record.last_holder if record else None,
+        version=record.version if record else "",
+        uid=record.uid if record else "",
+    )
+
+
+def activated(
+    wanted: KeyRange,
+    first_read: ShardRecord | None,
+    live_map: ShardMap,
+    others: Iterable[ShardRecord],
+    members: Iterable[MemberRecord],
+    *,
+    just_opened: bool,
+) -> ShardRecord | None:
+    """R9: the record to write over `first_read.version`, or None when the range must not be activated now.
+
+    The arguments are quorum reads made in this order: the range's record, then the map, then all records. just_opened:
+    the map write that first marked the range opened is part of this very operation, after the first read. A range that
+    was opened before and is missing, or was mangled by hand, needs the lost mark in the map and every member's echo.
+    """
+    if wanted not in live_map.ranges or any(wanted.overlaps(other) for other in live_map.retiring):
+        return None
+    if any(record.status is ShardStatus.ACTIVE and _conflicts(record, wanted, live_map) for record in others):
+        return None
+    if first_read is None or is_mangled(first_read):
+        if wanted not in live_map.opened:
+            return None
+        seen_by_all = wanted in live_map.lost and echoed(live_map.lost[wanted], members)
+        if not (just_opened and first_read is None) and not seen_by_all:
+            return None
+    elif first_read.status is ShardStatus.ACTIVE or not is_free(first_read, live_map):
+        return None
+    epoch = max(first_read.epoch if first_read else 0, live_map.shard_epochs.get(wanted, 0)) + 1
+    return ShardRecord(
+        range=wanted,
+        partition_key=live_map.partition_key,
+        status=ShardStatus.ACTIVE,
+        epoch=epoch,
+        released=epoch,
+        last_holder=first_read.last_holder if first_read else None,
+        version=first_read.version if first_read else "",
+        uid=first_read.uid if first_read else "",
+    )
+
+
+def _conflicts(record: ShardRecord, wanted: KeyRange, live_map: ShardMap) -> bool:
+    """R7: whether both could hold one key. Ranges of two partition keys always could."""
+    if record.partition_key is not live_map.partition_key:
+        return True
+    return record.range != wanted and record.range.overlaps(wanted)
+
+
+def remembered_epochs(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]) -> dict[KeyRange, int]:
+    """Highest epoch per range, as the map should remember it for the day somebody deletes the record."""
+    known = dict(shard_map.shard_epochs)
+    for each, record in shards.items():
+        known[each] = max(known.get(each, 0), record.epoch)
+    return known
+
+
+REBUILT_STEP = 1_000_000
+"""More maps than a coordinator writes between two renewals of a member: what the members last repeated can lag."""
+
+
+def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord], highest_seen: int) -> ShardMap:
+    """R14: a map after somebody deleted it, from the shard records. Active records outside the layout retire.
+
+    last: the last map that this coordinator knows, whose layout stays. empty: one with the configured layout, which
+    counts where the active records are no layout by themselves. highest_seen: the highest version that the coordinator
+    or any member has seen; a member that still follows the old map must not seem to follow the new one. Every range of
+    the layout counts as opened: one without a record may have an owner that has not noticed. Holders become targets.
+    """
+    draft = empty if last is None else replace(last, coordinator_epoch=empty.coordinator_epoch)
+    records = {record.range: record for record in shards if record.partition_key is draft.partition_key}
+    active = {each: record for each, record in records.items() if record.status is ShardStatus.ACTIVE}
+    if last is None and _covers(active):
+        draft = replace(draft, boundaries=tuple(sorted(each.first for each in active)), targets=("",) * len(active))
+    layout = draft.ranges
+    holders = {each: record.holder.member for each, record in active.items() if record.holder is not None}
+    return replace(
+        draft,
+        version=highest_seen + REBUILT_STEP,
+        targets=tuple(holders.get(each, target) for each, target in zip(layout, draft.targets, strict=True)),
+        opened=draft.opened | active.keys() | frozenset(layout),
+        retiring=(draft.retiring | active.keys()) - frozenset(layout),
+        shard_epochs=remembered_epochs(draft, records),
+    )
+
+
+def _covers(ranges: Iterable[KeyRange]) -> bool:
+    """Whether the ranges are exactly one layout: no gap, no overlap."""
+    expected = 0
+    for each in sorted(ranges):
+        if each.first != expected:
+            return False
+        expected = each.last + 1
+    return expected == SPACE

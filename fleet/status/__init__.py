@@ -1,0 +1,1 @@
+"""What `fleet status` shows, from the records to a table."""

@@ -1,0 +1,204 @@
+"""The status of a fleet as tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import Literal, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from fleet.status.statusview import OWNED_STATES, FleetStatus, MemberState, ShardRow, ShardState
+from shards.keyrange import KeyRange
+
+_MEMBER_STYLES = {
+    MemberState.ALIVE: "green",
+    MemberState.LEAVING: "yellow",
+    MemberState.SILENT: "red",
+    MemberState.GONE: "dim",
+}
+_NO_WIDTH = 10_000
+_NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
+_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times"}
+_WRAPPED = ("why", "last error", "because")
+_SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
+
+
+def render(status: FleetStatus, *, longest: int = 0) -> RenderableType:
+    """Headline, members and shards. longest: rows of the shard table, unowned ones first; 0 for all."""
+    return Group(_headline(status), _members(status), _shards(status, longest))
+
+
+def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None:
+    """All of it to a stream. Nothing is cut: a terminal that is too narrow wraps the lines, and a file has no width.
+
+    failing: the keys that keep failing, or wait for long, instead.
+    """
+    console = Console(file=stream, highlight=False)
+    content = Group(*stuck_keys(status)) if failing else render(status)
+    if console.is_terminal:
+        free = console.options.update_width(_NO_WIDTH)
+        if failing:
+            # Their last columns may be wrapped.
+            least = max(Measurement.get(console, free, each).minimum for each in stuck_keys(status))
+        else:
+            members = Measurement.get(console, free, _members(status)).maximum
+            least = max(members, Measurement.get(console, free, _shards(status, 0)).minimum)  # the same here
+        Console(file=stream, highlight=False, width=max(console.width, least)).print(content)
+        return
+    plain = Console(file=stream, highlight=False, width=_NO_WIDTH)
+    with plain.capture() as captured:
+        plain.print(content)
+    stream.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def _headline(status: FleetStatus) -> Text:
+    layout = len(status.shards) - sum(row.state is ShardState.RETIRING for row in status.shards)
+    unowned = len(status.unowned)
+    text = Text.assemble(
+        ("fleet ", "dim"),
+        (status.fleet, "bold"),
+        (" in ", "dim"),
+        status.namespace,
+        ("  map ", "dim"),
+        str(status.map_version),
+        ("  coordinator ", "dim"),
+        status.coordinator_pod or status.coordinator or Text("none", "red"),
+        ("  shards ", "dim"),
+        f"{layout - unowned} of {layout} owned",
+    )
+    if not status.shards:
+        text.append("  no map yet: the coordinator has not planned", "yellow")
+    elif unowned:
+        text.append(f"  {unowned} unowned", "bold red")
+    failing, waiting = status.failing_keys, status.waiting_keys
+    if failing:
+        text.append(f"  {failing} {'key keeps' if failing == 1 else 'keys keep'} failing", "bold red")
+    if waiting:
+        text.append(f"  {waiting} {'key waits' if waiting == 1 else 'keys wait'} for long", "yellow")
+    if failing or waiting:
+        text.append(": --failing", "dim")
+    return text
+
+
+def _members(status: FleetStatus) -> Table:
+    columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "per s", "renewed"]
+    revisions = any(row.revision for row in status.members)
+    failing = any(row.failing for row in status.members)
+    waiting = any(row.waiting for row in status.members)
+    budget = any(row.budget_share is not None for row in status.members)
+    optional = (("budget", budget), ("failing", failing), ("waiting", waiting), ("revision", revisions))
+    shown = [name for name, there in optional if there]
+    table = _table(*columns, *shown)
+    for row in status.members:
+        ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s"
+        cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
+        cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago]
+        marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting), "revision": Text(row.revision)}
+        marks["budget"] = Text("" if row.budget_share is None else f"{row.budget_share:.0%}")
+        table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *(marks[name] for name in shown))
+    return table
+
+
+def _shards(status: FleetStatus, longest: int) -> Table:
+    failing = any(row.failing for row in status.shards)
+    waiting = any(row.waiting for row in status.shards)
+    shown = [name for name, there in (("failing", failing), ("waiting", waiting)) if there]
+    table = _table("shard", "state", "owner", "epoch", "target", "objects", "queue", "parked", *shown, "why")
+    rows = list(status.shards)
+    left_out = 0
+    if longest and len(rows) > longest:
+        left_out = len(rows) - longest
+        chosen = {row.range for row in sorted(rows, key=_calm)[:longest]}
+        rows = [row for row in rows if row.range in chosen]
+    for row in rows:
+        owner = f"{row.owner}@{row.owner_epoch}" if row.owner else "-"
+        target = "" if row.target == row.owner else row.target or "-"
+        marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting)}
+        table.add_row(
+            KeyRange.parse(row.range).short,
+            Text(row.state, _SHARD_STYLES.get(row.state, "red")),
+            owner,
+            str(row.epoch),
+            target,
+            str(row.objects) if row.owner else "",
+            str(row.queue_depth) if row.owner else "",
+            str(row.parked) if row.owner else "",
+            *(marks[name] if row.owner else "" for name in shown),
+            row.why,
+        )
+    if left_out:
+        table.caption = f"and {left_out} more"
+    return table
+
+
+def _calm(row: ShardRow) -> int:
+    """Sort key: what nobody owns first, then what moves, fails or waits, then the rest."""
+    if row.state not in OWNED_STATES:
+        return 0
+    return 2 if row.state is ShardState.OWNED and not (row.failing or row.waiting or row.why) else 1
+
+
+def _failing(keys: int) -> Text:
+    return Text(str(keys), "bold red" if keys else "")
+
+
+def _waiting(keys: int) -> Text:
+    return Text(str(keys), "yellow" if keys else "")
+
+
+def stuck_keys(status: FleetStatus) -> list[RenderableType]:
+    """The keys that keep failing, and those that wait for long: a table of each, where there are any."""
+    tables: list[RenderableType] = []
+    if status.failing_keys:
+        tables.append(_failing_keys(status))
+    if status.waiting_keys:
+        tables += [Text(""), _waiting_keys(status)] if tables else [_waiting_keys(status)]
+    return tables or [Text(f"no key of {status.fleet} keeps failing, and none waits for long")]
+
+
+def _failing_keys(status: FleetStatus) -> Table:
+    table = _table("controller", "key", "shard", "member", "since", "for", "failures", "last error")
+    for row in status.failing:
+        error = f"{row.error} (not tried again until the object changes)" if row.terminal else row.error
+        shard = KeyRange.parse(row.shard).short
+        table.add_row(
+            row.controller, row.key, shard, row.member, row.since, _lasting(row.for_seconds), str(row.count), error
+        )
+    return _with_rest(table, status.failing_keys - len(status.failing))
+
+
+def _waiting_keys(status: FleetStatus) -> Table:
+    table = _table("controller", "key", "shard", "member", "since", "for", "times", "waits for", "because")
+    for row in status.waiting:
+        shard, lasting = KeyRange.parse(row.shard).short, _lasting(row.for_seconds)
+        table.add_row(
+            row.controller, row.key, shard, row.member, row.since, lasting, str(row.times), row.waits_for, row.why
+        )
+    return _with_rest(table, status.waiting_keys - len(status.waiting))
+
+
+def _lasting(seconds: float | None) -> str:
+    """In the two largest units that say anything."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min" if minutes else f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
+
+
+def _with_rest(table: Table, left_out: int) -> Table:
+    if left_out > 0:
+        table.caption = f"and {left_out} more"
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False, caption_justify="left")
+    for column in columns:
+        justify: Literal["right", "left"] = "right" if column in _NUMERIC else "left"
+        table.add_column(column, justify=justify, no_wrap=column not in _WRAPPED)
+    return table

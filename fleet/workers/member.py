@@ -1,0 +1,255 @@
+"""One worker's own member record: joining, renewing, leaving.
+
+The shell around `fleet.rules.membership`. What a member may do ends at `until`; what it holds ends with its
+incarnation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from fleet.health.telemetry import Telemetry
+from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad, WaitingRecord
+from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
+from shards.clock import Clock
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.2
+"""Pause after a request without an answer, with jitter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a renewal tells the coordinator. followed: version of the map whose losses this worker has acted on."""
+
+    followed: int = 0
+    leaving: bool = False
+    loads: Mapping[str, ShardLoad] = field(default_factory=dict)
+    failing: tuple[FailingRecord, ...] = ()
+    waiting: tuple[WaitingRecord, ...] = ()
+    demand: int | None = None
+
+
+class Member:
+    """The record of this worker, and the right to act that comes with it.
+
+    `holder` is None while this worker is no member. Invariant: `until` only grows within one epoch.
+    """
+
+    def __init__(
+        self,
+        coordination: Coordination,
+        draft: MemberRecord,
+        *,
+        renew_seconds: float,
+        reaped_predecessor: bool,
+        report: Callable[[], Report],
+        on_change: Callable[[], None],
+        telemetry: Telemetry,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        assert draft.holder is not None, "a member names its incarnation"
+        self.coordination = coordination
+        self.draft = draft
+        self.incarnation: Incarnation = draft.holder
+        self.renew_seconds = renew_seconds
+        self.reaped_predecessor = reaped_predecessor
+        self.telemetry = telemetry
+        self.renew_now = asyncio.Event()
+        self._report = report
+        self._on_change = on_change
+        self._clock = clock
+        self._rng = rng
+        self._record: MemberRecord | None = None
+        self._until = float("-inf")
+        self._attempted = 0
+
+    @property
+    def epoch(self) -> int:
+        return self._record.epoch if self._record is not None else 0
+
+    @property
+    def holder(self) -> Holder | None:
+        return Holder(self._record.name, self._record.epoch) if self._record is not None else None
+
+    def until(self) -> float:
+        """Boot-clock reading up to which this incarnation may act; minus infinity while there is none."""
+        return self._until if self._record is not None else float("-inf")
+
+    def until_of(self, epoch: int) -> float:
+        """The same for what was begun under a member epoch: a later incarnation gives it no new time."""
+        return self.until() if self.epoch == epoch else float("-inf")
+
+    # -- joining ----------------------------------------------------------------------------------------------------
+
+    async def join(self, view: CoordinationView, check: Callable[[], None], stop: asyncio.Event) -> bool:
+        """Become a member under a higher epoch. False when told to stop first. check: raises when it must not join."""
+        sighting: Sighting | None = None
+        said = ""
+        while not stop.is_set():
+            try:
+                if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
+                    await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
+                check()
+                found = await self.coordination.read_member(self.draft.name)
+                sighting = sight(
+                    sighting,
+                    found.version if found is not None else "",
+                    found.lease_seconds if found is not None else self.draft.lease_seconds,
+                    self._clock(),
+                )
+                wait = await self._try(view, found, sighting)
+            except CasConflict:
+                continue
+            except CoordinationUnavailable as error:
+                log.warning("joining: no answer (%s)", error)
+                await _pause(stop, RETRY_SECONDS * (1 + self._rng.random()))
+                continue
+            if wait is None:
+                return True
+            if wait.why != said:
+                said = wait.why
+                log.info("joining waits: %s", said)
+            await _pause(stop, min(wait.until - self._clock(), self.renew_seconds))
+        return False
+
+    async def _try(self, view: CoordinationView, found: MemberRecord | None, sighting: Sighting) -> Wait | None:
+        """One attempt; None when it succeeded."""
+        report = self._report()
+        stored, shards = view.last_map, list(view.shards.values())
+        if found is None:  # nothing but map and shard records knows how high it was, and the view may lag behind them
+            stored, shards = await self.coordination.read_map() or stored, await self.coordination.list_shards()
+        decision = join(
+            replace(self.draft, leaving=report.leaving, seen_map=report.followed, demand=report.demand),
+            found,
+            sighting=sighting,
+            known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
+            reaped_predecessor=self.reaped_predecessor,
+            now=self._clock(),
+        )
+        if isinstance(decision, Wait):
+            return decision
+        sent_at = self._clock()
+        record = await self.coordination.write_member(decision.record, decision.record.version)
+        self._attempted = record.renewals
+        self._record, self._until = record, acting_until(sent_at, record.lease_seconds)
+        log.info("member %s at epoch %d", record.name, record.epoch)
+        return None
+
+    # -- renewing ---------------------------------------------------------------------------------------------------
+
+    async def keep(self, view: CoordinationView) -> None:
+        """Renew until this incarnation is lost. A late renewal does not end it; running past `until` does."""
+        pause = self.renew_seconds
+        while self._record is not None:
+            try:
+                async with asyncio.timeout(pause * (0.9 + 0.2 * self._rng.random())):
+                    await self.renew_now.wait()
+            except TimeoutError:
+                pass
+            self.renew_now.clear()
+            pause = self.renew_seconds
+            record = self._record
+            if record is None:
+                return
+            try:
+                await self._renew(record, view)
+            except CasConflict:
+                self.telemetry.renewal_failed()
+                pause = await self._contested(record)
+            except CoordinationUnavailable as error:
+                self.telemetry.renewal_failed()
+                log.warning("renewal: no answer (%s)", error)
+                pause = self.renew_seconds / 4
+
+    async def _renew(self, record: MemberRecord, view: CoordinationView) -> None:
+        """R13: only on a view of map and shard records that was confirmed within a lease."""
+        if self._clock() - view.confirmed_at > record.lease_seconds:
+            raise CoordinationUnavailable("the view of map and shard records is older than a lease")
+        report = self._report()
+        new = replace(
+            record,
+            renewals=record.renewals + 1,
+            seen_map=report.followed,
+            leaving=report.leaving,
+            loads=report.loads,
+            failing=report.failing,
+            waiting=report.waiting,
+            demand=report.demand,
+        )
+        self._attempted = new.renewals
+        sent_at = self._clock()
+        stored = await self.coordination.write_member(new, record.version, not_after=self._until)
+        self.telemetry.renewed(self._clock() - sent_at)
+        if self._record is not None and self._record.epoch == stored.epoch:
+            self._record, self._until = stored, acting_until(sent_at, new.lease_seconds)
+
+    async def _contested(self, record: MemberRecord) -> float:
+        """A renewal conflicted: its own lost answer, an edit that means nothing, or the end. Returns the next pause."""
+        try:
+            live = await self.coordination.read_member(record.name)
+        except CoordinationUnavailable as error:
+            log.warning("renewal: no answer (%s)", error)
+            return self.renew_seconds / 4
+        if self._record is not record:
+            return 0.0
+        if live is None:
+            self.lose("its record was deleted")
+        elif live.holder != self.incarnation or live.epoch != record.epoch:
+            self.lose(f"its record is at epoch {live.epoch}, held by {live.holder or 'nobody'}")
+        elif live.renewals not in (record.renewals, self._attempted):
+            self.lose("the coordinator expelled it")
+        else:
+            self._record = live
+        return 0.0
+
+    def lose(self, why: str) -> None:
+        """The end of this incarnation: nothing may be done under it any more."""
+        record, self._record = self._record, None
+        self._until = float("-inf")
+        if record is not None:
+            log.warning("member %s at epoch %d is no more: %s", record.name, record.epoch, why)
+            self._on_change()
+
+    # -- leaving ----------------------------------------------------------------------------------------------------
+
+    async def leave(self) -> None:
+        """For good: a fence of oneself, to be called after the last act (R5)."""
+        record = self._record
+        if record is None:
+            return
+        try:
+            async with asyncio.timeout(max(0.1, self._until - self._clock())):
+                while not await self._left(record):
+                    pass
+        except (CoordinationUnavailable, TimeoutError) as error:
+            log.warning("leaving was not written (%s): the coordinator will fence this member", error)
+        self._record, self._until = None, float("-inf")
+
+    async def _left(self, record: MemberRecord) -> bool:
+        """False when the record moved meanwhile: a renewal was still on its way."""
+        live = await self.coordination.read_member(record.name)
+        if live is None or live.holder != self.incarnation or live.epoch != record.epoch:
+            return True
+        try:
+            await self.coordination.write_member(leave(live), live.version, not_after=self._until)
+        except CasConflict:
+            return False
+        log.info("member %s left for good", record.name)
+        return True
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    """Until `stop` is set, at the longest `seconds`."""
+    try:
+        async with asyncio.timeout(max(0.01, seconds)):
+            await stop.wait()
+    except TimeoutError:
+        pass

@@ -1,0 +1,57 @@
+"""A shard as the worker that owns it sees it: what it can be told, and what it reports."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fleet.records.record import ShardLoad
+from shards.gates.watermark import Watermark
+from shards.ownership.tenure import Tenure
+from shards.queue.failing_keys import FailingKey
+from shards.queue.waiting_keys import WaitingKey
+
+
+class OwnedShard(Protocol):
+    """What the worker needs of `shards.shard.Shard`."""
+
+    @property
+    def open(self) -> bool: ...
+
+    @property
+    def closed(self) -> str: ...
+
+    @property
+    def view_age(self) -> float: ...
+
+    async def prewarm(self) -> None: ...
+
+    async def activate(self, tenure: Tenure, watermark: Watermark | None, *, previous_epoch: int) -> None: ...
+
+    async def drain(self, grace_seconds: float) -> Watermark: ...
+
+    async def stop(self) -> None: ...
+
+    def load(self) -> dict[str, float]: ...
+
+    def failing(self, most: int) -> list[FailingKey]: ...
+
+    def waiting(self, most: int) -> list[WaitingKey]: ...
+
+    def measure(self) -> None: ...
+
+    def pulse(self) -> dict[str, float]: ...
+
+
+def shard_load(shard: OwnedShard) -> ShardLoad:
+    """For the member record: rounded, so that the record stays small."""
+    load = shard.load()
+    return ShardLoad(
+        objects=int(load["objects"]),
+        queue_depth=int(load["queue_depth"]),
+        parked=int(load["parked"]),
+        failing=int(load["failing"]),
+        waiting=int(load["waiting"]),
+        reconciles_per_second=round(load["reconciles_per_second"], 3),
+        reconcile_seconds_per_second=round(load["reconcile_seconds_per_second"], 3),
+        closed=shard.closed,
+    )

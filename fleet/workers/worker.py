@@ -1,0 +1,305 @@
+"""One worker process's part in the fleet: a member, and what it does for every range.
+
+The shell that ties `fleet.workers.member` to one `fleet.workers.range_runner` per range. Every change of the view,
+every finished action and every tick evaluates all ranges again. What a member holds ends with its membership: a member
+that was fenced, or could not renew in time, drops everything and joins again under a higher epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fleet.backends.confirmation import keep_confirmed
+from fleet.health.health import unready_reason
+from fleet.health.telemetry import Telemetry
+from fleet.records.coordination import Coordination, CoordinationView
+from fleet.records.record import Incarnation, MemberRecord
+from fleet.rules.budget_share import Budget, demand_of, part_of
+from fleet.rules.handover import Phase, Seen
+from fleet.rules.membership import highest_named_epoch
+from fleet.rules.refusal import check_map
+from fleet.workers.failing_records import failing_records
+from fleet.workers.member import Member, Report
+from fleet.workers.owned_shard import OwnedShard
+from fleet.workers.range_runner import RangeRunner
+from fleet.workers.runner_context import RunnerContext
+from fleet.workers.waiting_records import waiting_records
+from fleet.workers.worker_settings import WorkerSettings
+from shards.clock import Clock, boot_seconds
+from shards.keyrange import KeyRange
+
+TICK_SECONDS = 0.25
+"""Longest wait between two evaluations: retries and forced releases depend on time."""
+
+STOP_SHARE = 0.1
+"""Part of the lease that a stop may take after the deadline; a fence can come 0.15 of it after (design 3.2)."""
+
+
+class Worker:
+    """One member of the fleet. `run` is its life."""
+
+    def __init__(
+        self,
+        coordination: Coordination,
+        settings: WorkerSettings,
+        incarnation: Incarnation,
+        make_shard: Callable[[KeyRange], OwnedShard],
+        *,
+        reaped_predecessor: bool = False,
+        clock: Clock = boot_seconds,
+        rng: random.Random | None = None,
+        die: Callable[[int], Any] = os._exit,
+        telemetry: Telemetry | None = None,
+        budget: Budget | None = None,
+        today: Callable[[], float] = time.time,
+    ) -> None:
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970."""
+        rng = rng or random.Random()
+        telemetry = telemetry or Telemetry()
+        self.coordination = coordination
+        self.settings = settings
+        self.clock = clock
+        self.runners: dict[KeyRange, RangeRunner] = {}
+        self._budget, self._today = budget, today
+        self._part = 1.0
+        self._followed = 0
+        self._opened: dict[KeyRange, int] = {}
+        self._leaving_since: float | None = None
+        self._view: CoordinationView | None = None
+        self._wake = asyncio.Event()
+        self.member = Member(
+            coordination,
+            MemberRecord(
+                name=settings.name,
+                holder=incarnation,
+                epoch=0,
+                lease_seconds=settings.lease_seconds,
+                revision=settings.revision,
+                pod=settings.pod,
+                pid=settings.pid,
+                scope=settings.scope,
+            ),
+            renew_seconds=settings.renew_seconds,
+            reaped_predecessor=reaped_predecessor,
+            report=self._report,
+            on_change=self._wake.set,
+            telemetry=telemetry,
+            clock=clock,
+            rng=rng,
+        )
+        self._context = RunnerContext(
+            coordination=coordination,
+            make_shard=make_shard,
+            deadline=self.member.until_of,
+            drain_seconds=settings.drain_seconds,
+            stop_seconds=max(0.2, settings.lease_seconds * STOP_SHARE),
+            clock=clock,
+            rng=rng,
+            die=die,
+            wake=self._wake.set,
+            telemetry=telemetry,
+        )
+
+    @property
+    def view(self) -> CoordinationView:
+        assert self._view is not None, "run() opens the view"
+        return self._view
+
+    @property
+    def has_view(self) -> bool:
+        return self._view is not None
+
+    def status(self) -> dict[str, Any]:
+        """For the agent: JSON-able. ready: see `fleet.health.health.unready_reason`; reason: why not."""
+        reason = "no view of map and shard Leases yet"
+        if self._view is not None:
+            reason = unready_reason(
+                self.clock(),
+                held_until=self.member.until(),
+                view_confirmed_at=self._view.confirmed_at,
+                lease_seconds=self.settings.lease_seconds,
+                view_age=max((each.view_age for each in self.open_shards), default=0.0),
+            )
+        return {
+            "member": self.settings.name,
+            "epoch": self.member.epoch,
+            "ready": not reason,
+            "reason": reason,
+            "leaving": self._leaving_since is not None,
+            "shards": {
+                str(each): runner.status()
+                for each, runner in sorted(self.runners.items())
+                if runner.local.phase is not Phase.IDLE
+            },
+        }
+
+    @property
+    def open_shards(self) -> list[OwnedShard]:
+        """Those that it holds and whose reconciles run."""
+        return [each.shard for each in self.runners.values() if each.holding and each.shard and each.shard.open]
+
+    def _report(self) -> Report:
+        loads = {str(each): runner.load() for each, runner in self.runners.items()}
+        return Report(
+            followed=self._followed,
+            leaving=self._leaving_since is not None,
+            loads={each: load for each, load in loads.items() if load is not None},
+            failing=failing_records(self.runners.values(), self.clock(), self._today()),
+            waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
+            demand=None if self._budget is None else demand_of(self._budget),
+        )
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set and everything is handed over. Raises Refused."""
+        self._view = self.coordination.watch(members=False)
+        follow = asyncio.create_task(self._follow(), name="worker view")
+        stopping = asyncio.create_task(self._watch_stop(stop), name="worker stop")
+        try:
+            while await self.member.join(self._view, self._check_map, stop):
+                if await self._serve(stop, follow):
+                    await self.member.leave()
+                    break
+        finally:
+            await self._drop_all("the worker ends")
+            for task in (follow, stopping):
+                task.cancel()
+            await asyncio.gather(follow, stopping, return_exceptions=True)
+            await self._view.close()
+
+    async def _watch_stop(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._leaving_since = self.clock()
+        self._wake.set()
+        self.member.renew_now.set()
+
+    async def _follow(self) -> None:
+        async for _ in self.view.changes():
+            self._wake.set()
+
+    async def _serve(self, stop: asyncio.Event, following: asyncio.Task[None]) -> bool:
+        """As long as this membership lasts. True when everything was handed over after `stop`."""
+        renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
+        confirming = asyncio.create_task(
+            keep_confirmed(self.view, self.settings.lease_seconds, self.clock), name="worker confirmation"
+        )
+        setbacks = self.view.history_went_back
+        try:
+            while self.member.holder is not None:
+                self._wake.clear()
+                self._evaluate()
+                if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
+                    return True
+                try:
+                    async with asyncio.timeout(min(TICK_SECONDS, self.member.until() - self.clock())):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+                if self.clock() >= self.member.until():
+                    self.member.lose("no renewal was acknowledged in time")
+                elif self.view.history_went_back != setbacks:
+                    self.member.lose("the server's history went back (R14)")
+                elif self._outlived():
+                    self.member.lose("the map or a shard record knows a later epoch of it")
+                for task in (renewing, following, confirming):
+                    if task.done():
+                        task.result()
+        finally:
+            for task in (renewing, confirming):
+                task.cancel()
+            await asyncio.gather(renewing, confirming, return_exceptions=True)
+        await self._drop_all("the membership ended")
+        return False
+
+    # -- ranges -----------------------------------------------------------------------------------------------------
+
+    def _check_map(self) -> None:
+        """R7 and R16: a worker that cannot serve the map claims nothing. Raises Refused."""
+        stored = self.view.last_map
+        if stored is not None:
+            check_map(stored.map, identity=self.settings.identity, partition_key=self.settings.partition_key)
+
+    def _outlived(self) -> bool:
+        """R14: records of this member were deleted, and it began again below an epoch that others still remember.
+
+        The ranges that name the later epoch are free for nobody, until it joins above it.
+        """
+        stored, epoch = self.view.last_map, self.member.epoch
+        return epoch > 0 and epoch < highest_named_epoch(
+            self.settings.name, stored.map if stored is not None else None, self.view.shards.values()
+        )
+
+    def _evaluate(self) -> None:
+        """Ask for every range what to do, and start it. Raises Refused."""
+        self._check_map()
+        stored = self.view.last_map
+        for each in stored.map.ranges if stored is not None else ():
+            if each not in self.runners:
+                self.runners[each] = RangeRunner(each, self._context)
+        self._follow_shares()
+        now = self.clock()
+        leaving_for = None if self._leaving_since is None else now - self._leaving_since
+        forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))
+        me = self.member.holder if now < self.member.until() else None
+        for each, runner in self.runners.items():
+            runner.evaluate(
+                Seen(
+                    me=me,
+                    map=stored.map if stored is not None else None,
+                    record=self.view.shards.get(each),
+                    leaving=leaving_for is not None,
+                    forced=forced,
+                )
+            )
+        self._follow_map()
+        self._report_openings()
+
+    def _report_openings(self) -> None:
+        """Renew at once when all that is held has opened: until then the record says nothing about its objects."""
+        owned = [runner for runner in self.runners.values() if runner.local.phase is Phase.OWNED]
+        opened = {each.range: each.local.epoch for each in owned if each.shard is not None and each.shard.open}
+        if len(opened) == len(owned) and opened != self._opened:
+            self._opened = opened
+            self.member.renew_now.set()
+
+    def _follow_shares(self) -> None:
+        """Before the map counts as followed: others may have what is given up here once it does."""
+        stored, me = self.view.last_map, self.member.holder
+        if self._budget is None or stored is None or me is None:
+            return
+        part = part_of(stored.map, self.view.shards.values(), me, self._part)
+        if part < self._part and stored.map.shares:
+            self.member.renew_now.set()
+        self._part = part
+        self._budget.share(part)
+
+    def _follow_map(self) -> None:
+        """R14: a map is followed once nothing is held that overlaps what it marks lost."""
+        stored = self.view.last_map
+        if stored is None or stored.map.version == self._followed:
+            return
+        held = [each for each, runner in self.runners.items() if runner.holding]
+        if not any(each.overlaps(lost) for each in held for lost in stored.map.lost):
+            self._followed = stored.map.version
+            if stored.map.lost:
+                self.member.renew_now.set()  # the range comes back when everybody has said so
+
+    def _alone(self, leaving_for: float) -> bool:
+        """Nobody else could take over, as far as the map knows: a leaving member need not wait for standbys."""
+        stored = self.view.last_map
+        nobody = stored is not None and set(stored.map.targets) <= {self.settings.name, ""}
+        return nobody and leaving_for > 2 * self.settings.renew_seconds
+
+    async def _drop_all(self, why: str) -> None:
+        """Everything at once: tenures end first, so that nothing is sent while the rest stops."""
+        for runner in self.runners.values():
+            runner.end_tenure()
+        for runner in self.runners.values():
+            runner.drop(why)
+        await asyncio.gather(*(runner.settled() for runner in self.runners.values()))

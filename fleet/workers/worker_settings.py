@@ -1,0 +1,30 @@
+"""What one worker is in its fleet, and how long it may take."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from shards.keyrange import PartitionKey
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """identity, scope: digests of the controllers, see `shards.authoring.controller`.
+
+    leave_seconds: how long a leaving member waits for standbys before it releases without them.
+    drain_seconds: how long running reconciles may take before they are cancelled in a drain.
+    pid: of this process, shown in its record.
+    """
+
+    name: str
+    pod: str
+    revision: str
+    identity: str
+    scope: str
+    partition_key: PartitionKey
+    lease_seconds: float
+    renew_seconds: float
+    leave_seconds: float = 10.0
+    drain_seconds: float = 5.0
+    pid: int = field(default_factory=os.getpid)

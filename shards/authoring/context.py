@@ -1,0 +1,186 @@
+"""What a reconcile is given: its request, reads of the shard's view, live reads, and the fenced client."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+from collections.abc import Mapping, MutableMapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from shards.objects import Key, Object, ObjectName, Resource
+from shards.ownership.fence import Fence
+from shards.ownership.fenced import FencedClient, resource_of
+from shards.ownership.view import Listing, View
+
+T = TypeVar("T")
+
+log = logging.getLogger("shards.reconciling.reconcile")
+"""Of what reconciles say."""
+
+
+class Request(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Which primary to reconcile. uid is part of it: a recreated object is another request."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name, self.uid)
+
+
+class StoreReads:
+    """Reads of this shard's view. What it does not hold may exist all the same: filters hide other shards' objects."""
+
+    __slots__ = ("_view",)
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def get(self, resource: str | Resource | None = None, name: str | ObjectName | None = None) -> Object | None:
+        """Without arguments the primary; None when it is gone, or when a successor with another UID has its name.
+
+        With arguments an object of an owned or watched resource, by its name in the primary's namespace or by an
+        ObjectName; None when it is not in this view, which is no proof of absence (`ctx.live` gives one). Every call
+        returns a copy. Raises ConfigError for a resource that the controller has not declared.
+        """
+        if resource is None or name is None:
+            return self._view.own()
+        return self._view.get(resource_of(resource), _named(self._view, name))
+
+    def get_as(
+        self, type: type[T], resource: str | Resource | None = None, name: str | ObjectName | None = None
+    ) -> T | None:
+        """The same as the caller's own `msgspec.Struct`: its fields are decoded and checked, all others skipped.
+
+        Raises msgspec.ValidationError, which names the field, where the object does not fit.
+        """
+        if resource is None or name is None:
+            return self._view.own_as(type)
+        return self._view.get_as(resource_of(resource), _named(self._view, name), type)
+
+    def list(
+        self,
+        resource: str | Resource,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Listing:
+        """The objects of this view that have all these labels, in one namespace or in all (None).
+
+        What is missing from it may exist all the same, as with `get`. Iterate over it within one step of the event
+        loop, or be prepared for objects that changed meanwhile.
+        """
+        return self._view.select(resource_of(resource), namespace=namespace, labels=labels)
+
+    def find(self, resource: str | Resource, index: str, value: str) -> Listing:
+        """The objects of this view that a declared index has under the value.
+
+        `.unknown` of the result names those for which the index's function failed.
+        """
+        return self._view.find(resource_of(resource), index, value)
+
+    def owned(self, resource: str | Resource) -> builtins.list[Object]:
+        """The objects of that resource that the primary controls, in order of name."""
+        return self._view.owned(resource_of(resource))
+
+
+class LiveReads:
+    """Quorum reads from the server, within the controller's budget. Raises NotReadyYet when it is exhausted."""
+
+    __slots__ = ("_fence", "_view")
+
+    def __init__(self, fence: Fence, view: View) -> None:
+        self._fence = fence
+        self._view = view
+
+    async def get(self, resource: str | Resource, name: str | ObjectName) -> Object | None:
+        """The object as it is now; None when it does not exist. Later writes of this reconcile build on it.
+
+        The next reconcile of the key waits until its view shows as much.
+        """
+        resource, name = resource_of(resource), _named(self._view, name)
+        found = await self._fence.read_live(self._view, resource, name, "author")
+        if found is not None:
+            self._fence.given(self._view, resource, name, found)
+        elif (held := self._view.snapshot(resource, name)) is not None:
+            self._fence.found_gone(self._view, resource, name, *held)
+        return found
+
+    async def confirm_absent(self, resource: str | Resource, name: str | ObjectName) -> bool:
+        """Whether the object does not exist, by a live read. The only proof of absence."""
+        return await self.get(resource, name) is None
+
+
+class Context:
+    """One reconcile's world.
+
+    store: reads of the shard's view. live: budgeted reads from the server. client: the only way to write.
+    log: carries controller, key and shard. memory: what earlier runs of the key on this worker left in it. It is empty
+    at first, after a restart or a move of the shard, and goes with the object: a cache, never a record.
+    """
+
+    __slots__ = ("_client", "_ended", "_fence", "_live", "_log", "_shard", "_view", "memory", "request", "store")
+
+    def __init__(
+        self, request: Request, fence: Fence, view: View, shard: str, memory: dict[str, Any] | None = None
+    ) -> None:
+        """shard: as logs name it. What most reconciles do not touch is made when somebody does."""
+        self.request = request
+        self.memory = {} if memory is None else memory
+        self.store = StoreReads(view)
+        self._fence = fence
+        self._view = view
+        self._shard = shard
+        self._client: FencedClient | None = None
+        self._live: LiveReads | None = None
+        self._log: ReconcileLog | None = None
+        self._ended = ""
+
+    @property
+    def client(self) -> FencedClient:
+        if self._client is None:
+            self._client = FencedClient(self._fence, self._view)
+            if self._ended:
+                self._client.revoke(self._ended)
+        return self._client
+
+    @property
+    def live(self) -> LiveReads:
+        if self._live is None:
+            self._live = LiveReads(self._fence, self._view)
+        return self._live
+
+    @property
+    def log(self) -> ReconcileLog:
+        if self._log is None:
+            key = str(self._view.key)
+            self._log = ReconcileLog(log, {"controller": self._fence.controller, "key": key, "shard": self._shard})
+        return self._log
+
+    @property
+    def sent_back(self) -> bool:
+        """Whether a deletion has to be decided anew."""
+        return self._client is not None and self._client.sent_back
+
+    def revoke(self, why: str) -> None:
+        """This reconcile may no longer write, though its shard may; whoever kept its client may not either."""
+        self._ended = self._ended or why
+        if self._client is not None:
+            self._client.revoke(why)
+
+
+class ReconcileLog(logging.LoggerAdapter[logging.Logger]):
+    """Puts controller, key and shard before each message, and into the record for structured handlers."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        extra = dict(self.extra or {})
+        kwargs["extra"] = {**extra, **(kwargs.get("extra") or {})}
+        return f"{extra['controller']} {extra['key']} {msg}", kwargs
+
+
+def _named(view: View, name: str | ObjectName) -> ObjectName:
+    return name if isinstance(name, ObjectName) else ObjectName(view.key.namespace, name)

@@ -1,0 +1,1 @@
+"""What holds a key, or a whole shard, back until its view is fresh enough. Pure."""

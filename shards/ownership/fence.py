@@ -1,0 +1,166 @@
+"""What all requests of one controller in one shard have in common, for one tenure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from shards.api.client import Transport
+from shards.api.useragent import UserAgent, words
+from shards.clock import Clock
+from shards.errors import ApiError, ConfigError
+from shards.gates.own_writes import OwnWrites
+from shards.keyrange import WHOLE
+from shards.limits.request_limiter import RequestLimiter
+from shards.metrics import ShardMetrics
+from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of, newest
+from shards.ownership.live import LiveReader
+from shards.ownership.tenure import Tenure
+from shards.ownership.view import Place, View, Views
+from shards.watching.source import FilterMode, Source
+
+LATELY_SECONDS = 60.0
+CREATED_LIMIT = 4096
+"""Children remembered as created lately. A forgotten one costs a create for an owner that is gone."""
+
+
+@dataclass(slots=True)
+class Fence:
+    """The state behind every fenced client of one controller in one shard.
+
+    transport: not limited; whoever sends has waited for the limiter.
+    sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
+    that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
+    on_the_wire: tasks with a write that was sent and not answered yet. created: children that were created of late, and
+    when; oldest first. pause: told when a server asks that a key be left alone for so many seconds.
+    """
+
+    transport: Transport
+    limiter: RequestLimiter
+    tenure: Tenure
+    clock: Clock
+    metrics: ShardMetrics
+    controller: str
+    product: str
+    stores: Views
+    sources: Mapping[Resource, Source]
+    live: LiveReader
+    writes: OwnWrites = field(default_factory=OwnWrites)
+    kinds: dict[Resource, str] = field(default_factory=dict)
+    highest: dict[Resource, str] = field(default_factory=dict)
+    redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)
+    on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
+    created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
+    pause: Callable[[Key, float], None] = lambda key, seconds: None
+    _agent: str = ""
+    """What all User-Agents begin with: who owns the range."""
+    _counts: dict[tuple[str, str], Callable[[], None]] = field(default_factory=dict)
+
+    def owns(self, resource: Resource) -> bool:
+        """Whether objects of the resource are children of the controller's primaries."""
+        source = self.sources.get(resource)
+        return source is not None and source.role == "owned"
+
+    def user_agent(self, view: View, resource: Resource, reason: str) -> str:
+        key = view.key
+        if not self._agent:
+            tenure = self.tenure
+            owner = UserAgent(self.product, tenure.member, str(tenure.member_epoch), str(tenure.range))
+            self._agent = str(owner)
+        return f"{self._agent} {words(key=str(key), uid=key.uid, cache=view.version(resource), reason=reason)}"
+
+    def count_write(self, reason: str, result: str) -> None:
+        """For the metrics: what became of one write."""
+        count = self._counts.get((reason, result))
+        if count is None:
+            count = self._counts[reason, result] = self.metrics.writes.labels(self.controller, reason, result).inc
+        count()
+
+    def reached(self, resource: Resource, meta: Meta) -> bool:
+        """Notes the version of an object that came in an answer. Whether this shard's informers deliver it."""
+        source = self.sources.get(resource)
+        if source is None:
+            return False
+        # A Scale carries its parent's identity but not its labels or owners, hence the second question.
+        if not _delivers(source, meta) and self.stores[resource].name_of(meta.uid) is None:
+            return False
+        self.highest[resource] = newest(self.highest.get(resource, ""), meta.resource_version)
+        return True
+
+    def refused(self, key: Key, error: ApiError) -> None:
+        """A request for the key failed: a pause that the server asks for begins, whatever the author makes of it."""
+        if error.retry_after_seconds:
+            self.pause(key, error.retry_after_seconds)
+
+    async def read_live(self, view: View, resource: Resource, name: ObjectName, purpose: str) -> Object | None:
+        """A live read for a reconcile. None: no such object. Raises NotReadyYet, ApiError, Unreachable."""
+        agent = self.user_agent(view, resource, "live" if purpose == "author" else purpose)
+        try:
+            return await self.live.get(resource, name, purpose=purpose, user_agent=agent)
+        except ApiError as error:
+            self.refused(view.key, error)
+            raise
+
+    def given(self, view: View, resource: Resource, name: ObjectName, body: Object) -> None:
+        """A reconcile was given the object live: it sees it from now on, and the next one must not decide on less."""
+        if resource not in self.sources:
+            view.read(resource, name, body)
+            return
+        meta = meta_of(body)
+        delivered = self.reached(resource, meta)
+        if delivered and not self.stores[resource].shows(name, meta.uid, meta.resource_version):
+            self.writes.read(view.key, resource, name, meta.uid, meta.resource_version)
+        view.remember(resource, name, body, hidden=not delivered)
+
+    def found_gone(self, view: View, resource: Resource, name: ObjectName, uid: str, resource_version: str) -> None:
+        """The server says that the object is gone: the key waits until its view says so too.
+
+        resource_version: the last one that is known of it.
+        """
+        if resource in self.sources:
+            barrier = self.writes.begin(view.key, resource, name, uid, resource_version)
+            self.writes.deleted(barrier, uid, resource_version)
+            view.remember(resource, name, None, resource_version)
+
+    def history_lost(self, resource: Resource) -> None:
+        """The view of the resource went back: versions from before compare with nothing any more."""
+        self.writes.history_lost(resource)
+        self.highest.pop(resource, None)
+
+    def created_lately(self, key: Key, place: Place) -> bool:
+        """Whether the key has created this very object a moment ago, and somebody deleted it since."""
+        at = self.created.get((key, place))
+        return at is not None and self.clock() - at < LATELY_SECONDS
+
+    def note_created(self, key: Key, place: Place) -> None:
+        self.created[key, place] = self.clock()
+        self.created.move_to_end((key, place))
+        if len(self.created) > CREATED_LIMIT:
+            self.created.popitem(last=False)
+
+    async def kind_of(self, resource: Resource) -> str:
+        """`kind` of the resource's objects, from discovery; asked once. Raises ConfigError when the server has none."""
+        kind = self.kinds.get(resource)
+        if kind is None:
+            path = resource.path().removesuffix(f"/{resource.plural}")
+            await self.limiter.take("GET")
+            found = msgspec.json.decode(await self.transport.request("GET", path))
+            kind = next((each["kind"] for each in found["resources"] if each["name"] == resource.plural), "")
+            if not kind:
+                raise ConfigError(str(resource), "the server has no such resource")
+            self.kinds[resource] = kind
+        return kind
+
+
+def _delivers(source: Source, meta: Meta) -> bool:
+    """Whether the view's filter passes the object. A primary's own selectors are not evaluated here."""
+    if not source.admits(meta):
+        return False
+    if source.mode is not FilterMode.SLOT_LABELS:
+        return True
+    slot = (meta.labels or {}).get(SLOT_LABEL)
+    return slot is not None and (source.range == WHOLE or slot in source.range.slots())

@@ -1,0 +1,158 @@
+"""Live reads: quorum reads of single objects, within a budget, reported to the circuit breaker."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import msgspec
+
+from shards.api.client import Query, Transport
+from shards.clock import Clock
+from shards.errors import ApiError, NotFound, NotReadyYet, Unreachable
+from shards.journal import NO_JOURNAL, Journal, Note
+from shards.keyrange import slot_of
+from shards.limits.breaker import Breaker, BreakerSettings, BreakerState, Budget
+from shards.metrics import ShardMetrics
+from shards.objects import SLOT_LABEL, Key, Object, ObjectName, Resource
+from shards.ownership.view import controller_uid
+from shards.settings import GateSettings
+
+TIMEOUT_SECONDS = 10.0
+"""A live read that takes longer is worth less than the next one."""
+
+PATIENCE_SECONDS = 1.0
+"""Longest wait for the budget while a reconcile holds a worker slot."""
+
+_BURST_SECONDS = 4.0
+_TROUBLE = (401, 408, 429)
+"""Answers below 500 that mean that nothing can be asked at present. Others, such as 403, concern one resource only, and
+must not pause what the controller does to the others."""
+
+_GATE, _RECONCILE = 0, 1
+"""Kinds of reads. Keys that only a read can free, and reconciles that read: neither can starve the other."""
+
+
+@dataclass(slots=True)
+class Guards:
+    """What bounds one controller on one worker, over all its shards."""
+
+    budget: Budget
+    breaker: Breaker
+
+    @classmethod
+    def of(cls, settings: GateSettings, now: float) -> Guards:
+        rate = settings.live_reads_per_second
+        return cls(Budget(rate, max(2.0, rate * _BURST_SECONDS), now), Breaker(BreakerSettings()))
+
+
+class LiveReader:
+    """Reads objects from the server for one controller."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        guards: Guards,
+        clock: Clock,
+        metrics: ShardMetrics,
+        controller: str,
+        journal: Journal = NO_JOURNAL,
+    ) -> None:
+        self.guards = guards
+        self._transport = transport
+        self._clock = clock
+        self._metrics = metrics
+        self._controller = controller
+        self._journal = journal
+        self._show_breaker()
+
+    def refuse_destructive(self) -> str | None:
+        """Why no destructive act may be prepared now; None when one may."""
+        refusal = self.guards.breaker.refusal(self._clock())
+        self._show_breaker()
+        return refusal
+
+    def admit_destructive(self) -> str | None:
+        """None when a destructive act may be sent now (the breaker counts it); else why not."""
+        refusal = self.guards.breaker.admit(self._clock())
+        self._show_breaker()
+        return refusal
+
+    def affordable(self) -> bool:
+        """Whether the gate may read now, without waiting; it is paid for if so."""
+        return self.guards.budget.take(_GATE, self._clock())
+
+    async def get(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
+        """The object as the server has it now; None when the server says that it is not there.
+
+        Waits for the budget up to PATIENCE_SECONDS. Raises NotReadyYet when that is not enough, ApiError, Unreachable.
+        """
+        budget = self.guards.budget
+        wait = budget.reserve(_RECONCILE, self._clock(), PATIENCE_SECONDS)
+        if wait is None:
+            self._count(purpose, "over_budget")
+            seconds = budget.wait(_RECONCILE, self._clock())
+            raise NotReadyYet(f"live reads of {self._controller} are over their budget for {seconds:.1f} s")
+        if wait:
+            await asyncio.sleep(wait)
+        return await self.read(resource, name, purpose=purpose, user_agent=user_agent)
+
+    async def read(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
+        """The same, for a read that is paid for."""
+        try:
+            answer = await self._ask(resource.path(name.namespace, name.name), (), purpose, user_agent)
+        except NotFound as error:
+            if not error.reason:
+                # No Status object: some other server's or a proxy's 404, which says nothing about the object.
+                raise
+            self._answered(purpose, "absent")
+            return None
+        found: Object = msgspec.json.decode(answer)
+        self._answered(purpose, "found")
+        return found
+
+    async def children(self, resource: Resource, key: Key, *, purpose: str, user_agent: str = "") -> list[Object]:
+        """The objects that the key controls, as the server has them now, for a read that is paid for.
+
+        Those whose slot label somebody removed are missing. Raises ApiError, Unreachable.
+        """
+        query = (("labelSelector", f"{SLOT_LABEL}={slot_of(key.uid)}"),)
+        found = msgspec.json.decode(await self._ask(resource.path(key.namespace), query, purpose, user_agent))
+        self._answered(purpose, "found")
+        # Items of a list come without what the list says once.
+        head = {"kind": found["kind"].removesuffix("List"), "apiVersion": found["apiVersion"]}
+        return [{**head, **each} for each in found["items"] if controller_uid(each) == key.uid]
+
+    async def _ask(self, path: str, query: Query, purpose: str, user_agent: str) -> bytes:
+        try:
+            return await self._transport.request(
+                "GET", path, query=query, user_agent=user_agent, timeout_seconds=TIMEOUT_SECONDS
+            )
+        except ApiError as error:
+            if not (isinstance(error, NotFound) and error.reason):
+                self._failed(purpose, server_in_trouble=error.status >= 500 or error.status in _TROUBLE)
+            raise
+        except Unreachable:
+            self._failed(purpose, server_in_trouble=True)
+            raise
+
+    def _answered(self, purpose: str, result: str) -> None:
+        self.guards.breaker.read_succeeded(self._clock())
+        self._show_breaker()
+        self._count(purpose, result)
+
+    def _failed(self, purpose: str, *, server_in_trouble: bool) -> None:
+        if server_in_trouble:
+            self.guards.breaker.read_failed(self._clock())
+            self._show_breaker()
+        self._count(purpose, "failed")
+
+    def _show_breaker(self) -> None:
+        closed = self.guards.breaker.state(self._clock()) is BreakerState.CLOSED
+        self._metrics.breaker_open.labels(self._controller).set(0 if closed else 1)
+
+    def _count(self, purpose: str, result: str) -> None:
+        self._metrics.live_reads.labels(self._controller, purpose, result).inc()
+        if self._journal.on:
+            note = Note("live", self._clock(), controller=self._controller, outcome=result, cause=purpose)
+            self._journal.write(note)

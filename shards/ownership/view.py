@@ -1,0 +1,293 @@
+"""What one reconcile sees: the shard's stores, under an overlay of objects that were read or written live.
+
+The overlay lasts for one reconcile and is never written into a store: a stored one could bring a deleted object back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from shards.errors import ConfigError
+from shards.objects import Key, Object, ObjectName, Resource, at_least, meta_of, newest
+from shards.stores.store import StoreReader
+from shards.stores.store_reader import decoder_of
+
+T = TypeVar("T")
+
+Views = Mapping[Resource, StoreReader]
+Place = tuple[Resource, ObjectName]
+
+
+class Live:
+    """Newer than the store at the time.
+
+    raw: JSON of the object; None: it is not there. version: of the object, "" where none is known. hidden: the store's
+    filter does not pass it, so that its absence there proves nothing.
+    """
+
+    __slots__ = ("hidden", "raw", "uid", "version")
+
+    def __init__(self, object: Object | None, version: str, hidden: bool = False, *, raw: bytes | None = None) -> None:
+        """raw: the object's JSON where the caller has it. What happens to the object later changes nothing here."""
+        self.raw = msgspec.json.encode(object) if raw is None and object is not None else raw
+        self.uid: str = "" if object is None else object["metadata"]["uid"]
+        self.version = version
+        self.hidden = hidden
+
+    @property
+    def object(self) -> Object | None:
+        """A copy of its own for every caller."""
+        if self.raw is None:
+            return None
+        decoded: Object = msgspec.json.decode(self.raw)
+        return decoded
+
+
+class Snapshot(NamedTuple):
+    """Identity of an object that a decision was made on: the preconditions of the write that follows."""
+
+    uid: str
+    resource_version: str
+
+
+class Listing:
+    """Objects of a view, decoded one by one as they are asked for; each is a copy of the caller's own.
+
+    What is not in it may exist all the same, as with every read of a view: filters hide other shards' objects.
+    unknown: objects of which nobody knows whether they belong, because the index's function failed for them.
+    """
+
+    __slots__ = ("_get", "names", "unknown")
+
+    def __init__(
+        self, names: list[ObjectName], unknown: tuple[ObjectName, ...], get: Callable[[ObjectName], Object | None]
+    ) -> None:
+        self.names = names
+        self.unknown = unknown
+        self._get = get
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Object]:
+        """In order of namespace and name. What has gone since is left out; what has changed comes as it is now."""
+        return self.part(0, len(self.names))
+
+    def part(self, begin: int, end: int) -> Iterator[Object]:
+        """Those of `names[begin:end]`."""
+        return (found for name in self.names[begin:end] if (found := self._get(name)) is not None)
+
+
+class View:
+    """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
+
+    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "name", "primary")
+
+    def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
+        self.primary = primary
+        self.key = key
+        self._stores = stores
+        self.name = ObjectName(key.namespace, key.name)
+        self._overlay: dict[Place, Live] = {}
+        self._read: dict[Place, Snapshot] = {}
+        self._floors: dict[Resource, str] = {}
+        """Highest version known from answers, per resource; the store may be behind it."""
+        if overlay:
+            self._overlay.update(overlay)
+            for (resource, _), live in overlay.items():
+                self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
+        self.snapshot(primary, self.name)
+
+    def holds(self, resource: Resource) -> bool:
+        """Whether the shard keeps a view of the resource."""
+        return resource in self._stores
+
+    def get(self, resource: Resource, name: ObjectName) -> Object | None:
+        """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.
+
+        Raises ConfigError for a resource that the controller neither owns nor watches.
+        """
+        store = self._store(resource)
+        live = self._above(resource, name, store)
+        found = store.get(name) if live is None else live.object
+        if found is not None:
+            metadata = found["metadata"]
+            self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+        return found
+
+    def get_as(self, resource: Resource, name: ObjectName, type: type[T]) -> T | None:
+        """The same as the caller's own msgspec.Struct. Raises msgspec.ValidationError where the object does not fit."""
+        store = self._store(resource)
+        live = self._above(resource, name, store)
+        if live is None:
+            held = store.version_of(name)
+            if held is not None:
+                self._read[resource, name] = Snapshot(*held)
+            return store.get_as(name, type)
+        if live.raw is None:
+            return None
+        self._read[resource, name] = Snapshot(live.uid, live.version)
+        return decoder_of(type).decode(live.raw)
+
+    def own_as(self, type: type[T]) -> T | None:
+        """The primary as a Struct; None as in `own`."""
+        held = self.snapshot(self.primary, self.name)
+        if held is None or held.uid != self.key.uid:
+            return None
+        return self.get_as(self.primary, self.name, type)
+
+    def select(
+        self, resource: Resource, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        """The objects of this view in the namespace that have all these labels."""
+        store = self._store(resource)
+        names = set(store.select(namespace=namespace, labels=labels))
+        for name, live in self._overlaid(resource, store):
+            names.discard(name)
+            body = live.object
+            if body is not None and namespace in (None, name.namespace):
+                held = body["metadata"].get("labels") or {}
+                if all(held.get(key) == value for key, value in (labels or {}).items()):
+                    names.add(name)
+        return Listing(sorted(names), (), lambda name: self.get(resource, name))
+
+    def find(self, resource: Resource, index: str, value: str) -> Listing:
+        """The objects of this view that the index has under the value. Raises ConfigError for an unknown index."""
+        store = self._store(resource)
+        hits = store.find(index, value)
+        names, unknown = set(hits.names), set(hits.unknown)
+        for name, live in self._overlaid(resource, store):
+            names.discard(name)
+            unknown.discard(name)
+            body = live.object
+            if body is None or live.raw is None:
+                continue
+            values = store.values_of(index, meta_of(body), live.raw)
+            if values is None:
+                unknown.add(name)
+            elif value in values:
+                names.add(name)
+        return Listing(sorted(names), tuple(sorted(unknown)), lambda name: self.get(resource, name))
+
+    def trimmed(self, resource: Resource, name: ObjectName, version: str) -> bool:
+        """Whether a body of the object at that version may lack what the server has: it is from a trimmed store."""
+        store = self._stores.get(resource)
+        live = self._overlay.get((resource, name))
+        return store is not None and store.partial and (live is None or live.version != version)
+
+    def _overlaid(self, resource: Resource, store: StoreReader) -> Iterator[tuple[ObjectName, Live]]:
+        """What is known better than the store knows it."""
+        for of, name in tuple(self._overlay):
+            live = self._above(resource, name, store) if of == resource else None
+            if live is not None:
+                yield name, live
+
+    def own(self) -> Object | None:
+        """The primary; None when it is gone, or when another object (with another UID) has its name."""
+        found = self.get(self.primary, self.name)
+        return found if found is not None and found["metadata"]["uid"] == self.key.uid else None
+
+    def shows_own(self) -> bool:
+        """Whether `own` gives an object."""
+        store = self._store(self.primary)
+        live = self._above(self.primary, self.name, store)
+        held = store.version_of(self.name) if live is None else (live.uid, live.version)
+        return held is not None and held[0] == self.key.uid
+
+    def owned(self, resource: Resource) -> list[Object]:
+        """The objects whose controller is the primary, in order of name."""
+        store = self._store(resource)
+        names = {ObjectName(meta.namespace, meta.name) for meta in store.owned_by(self.key.uid)}
+        names.update(name for of, name in self._overlay if of == resource)
+        found = (self.get(resource, name) for name in sorted(names))
+        return [each for each in found if each is not None and controller_uid(each) == self.key.uid]
+
+    def snapshot(self, resource: Resource, name: ObjectName) -> Snapshot | None:
+        """What this reconcile knows of the object: as it last read it, else as the view has it now (counts as read)."""
+        known = self._read.get((resource, name))
+        if known is not None or resource not in self._stores:
+            return known
+        store = self._stores[resource]
+        live = self._above(resource, name, store)
+        if live is not None:
+            known = None if live.raw is None else Snapshot(live.uid, live.version)
+        else:
+            held = store.version_of(name)
+            known = None if held is None else Snapshot(*held)
+        if known is not None:
+            self._read[resource, name] = known
+        return known
+
+    def remember(
+        self,
+        resource: Resource,
+        name: ObjectName,
+        body: Object | None,
+        version: str = "",
+        *,
+        hidden: bool = False,
+        raw: bytes | None = None,
+    ) -> None:
+        """Puts a live read or the answer of an own write over the store. body None: the object is not there.
+
+        version: where body is None, the last version that is known of the object. hidden, raw: see Live.
+        """
+        if body is None:
+            self._read.pop((resource, name), None)
+            self._overlay[resource, name] = Live(None, version)
+            return
+        metadata = body["metadata"]
+        self._overlay[resource, name] = Live(body, metadata["resourceVersion"], hidden, raw=raw)
+        self.wrote(resource, name, Snapshot(metadata["uid"], metadata["resourceVersion"]))
+
+    def wrote(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
+        """The object is known to be at that version; later writes of this reconcile build on it."""
+        self._read[resource, name] = snapshot
+        self._floors[resource] = newest(self._floors.get(resource, ""), snapshot.resource_version)
+
+    def read(self, resource: Resource, name: ObjectName, body: Object) -> None:
+        """An object without a view was read live: writes of it carry that version."""
+        metadata = body["metadata"]
+        self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+
+    def version(self, resource: Resource) -> str:
+        """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""
+        of = resource if resource in self._stores else self.primary
+        return newest(self._stores[of].resource_version, self._floors.get(of, ""))
+
+    def _store(self, resource: Resource) -> StoreReader:
+        store = self._stores.get(resource)
+        if store is None:
+            raise ConfigError(str(resource), "this controller neither owns nor watches it; declare it, or use ctx.live")
+        return store
+
+    def _above(self, resource: Resource, name: ObjectName, store: StoreReader) -> Live | None:
+        """The overlay's entry, unless the store has moved past it meanwhile."""
+        live = self._overlay.get((resource, name)) if self._overlay else None
+        if live is None:
+            return None
+        held = store.version_of(name)
+        if held is not None:
+            _, version = held
+            newer = bool(live.version) and at_least(version, live.version)
+            # Of an absent object the version is the last one before it went: the store must be above, not at it.
+            return None if newer and (live.raw is not None or version != live.version) else live
+        if live.raw is None or live.hidden:
+            return live
+        if store.shows(name, live.uid, live.version):
+            return None  # it is gone: the store is past it, and does not hold it
+        return live
+
+
+def controller_uid(body: Object) -> str:
+    """UID of the object's controlling owner; "" without one."""
+    return next(_controllers(body), "")
+
+
+def _controllers(body: Object) -> Iterator[str]:
+    for owner in body.get("metadata", {}).get("ownerReferences") or ():
+        if owner.get("controller"):
+            yield owner.get("uid", "")

@@ -1,0 +1,313 @@
+"""The engine of one controller in one shard: keys from its queue, through the gate, into reconciles.
+
+Never two reconciles of one key at once; never one on a view that does not show the controller's own writes; a slow,
+failing or parked key never holds up another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from shards.authoring.controller import Controller
+from shards.errors import NotOwner, Undrained
+from shards.gates.parking import TICK_SECONDS
+from shards.journal import Note
+from shards.keyrange import KeyRange
+from shards.objects import Key, Resource
+from shards.ownership.fence import Fence
+from shards.ownership.live import LiveReader
+from shards.ownership.tenure import Tenure
+from shards.ownership.view import Views
+from shards.queue.waiting_keys import LongWaits
+from shards.queue.workqueue import WorkQueue
+from shards.reconciling.alarm import Alarm
+from shards.reconciling.crew import Crew
+from shards.reconciling.engine_meters import EngineMeters
+from shards.reconciling.load import LoadMeter
+from shards.reconciling.parked_keys import ParkedKeys
+from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
+from shards.runtime import WorkerRuntime
+from shards.watching.source import Source
+
+log = logging.getLogger(__name__)
+
+CANCEL_SECONDS = 1.0
+"""How long a cancelled reconcile may take to clean up."""
+
+HOUSEKEEPING_SECONDS = 1.0
+NO_TENURE_SECONDS = 0.1
+
+TROUBLE_SECONDS = 1.0
+"""Pause after a fault in the loop itself: it must neither end nor spin."""
+
+RESYNC_JITTER = 0.1
+"""Of the period, up and down: controller-runtime's."""
+
+QUEUE_SLICE = 1000
+"""Keys that are queued in a row before other tasks of the loop get their turn."""
+
+LOOKS_AT_ONCE = 100
+"""Keys that are parked in a row before other tasks of the loop get their turn."""
+
+
+class Engine:
+    """Reconciles of one controller in one shard, from `start` to `drain`. Lives on one event loop.
+
+    Invariant: `running` holds exactly the keys that the queue has handed out.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        shard: KeyRange,
+        runtime: WorkerRuntime,
+        stores: Views,
+        sources: Mapping[Resource, Source],
+    ) -> None:
+        self.controller = controller
+        self.shard = shard
+        self.stores = stores
+        self.sources = sources
+        self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
+        self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
+        self.fence: Fence | None = None
+        self.first_reconcile_at: float | None = None
+        self.meter = LoadMeter(runtime.clock())
+        most = runtime.settings.queue.max_concurrent_reconciles
+        self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
+        self._runtime = runtime
+        self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
+        self.failing = self._reconciler.failing
+        self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
+        self._alarm = Alarm()
+        names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
+        self._crew = Crew(self._run, self._waited, runtime.turn.then, *names)
+        self.running = self._crew.running
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closed = False
+        self._cleaned_at = runtime.clock()
+        runtime.slots.join(controller.name)
+
+    # -- from outside ------------------------------------------------------------------------------------------------
+
+    def start(self, tenure: Tenure) -> None:
+        """Reconciles may begin. Raises RuntimeError when they did before, NotOwner after a drain."""
+        if self._closed:
+            raise NotOwner(f"shard {self.shard} was drained")
+        if self.fence is not None:
+            raise RuntimeError("this engine was started before")
+        runtime, name = self._runtime, self.controller.name
+        guards = runtime.guards_of(name)
+        self.fence = Fence(
+            transport=runtime.transport,
+            limiter=runtime.limiter,
+            tenure=tenure,
+            clock=runtime.clock,
+            metrics=runtime.metrics,
+            controller=name,
+            product=runtime.product,
+            stores=self.stores,
+            sources=self.sources,
+            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
+            kinds=runtime.kinds,
+            pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
+        )
+        self._crew.start()
+        own = self.controller.resync_seconds
+        period = runtime.settings.queue.resync_seconds if own is None else own
+        if period:
+            self._tasks = [asyncio.create_task(self._resync(period), name=f"resync {name} {self.shard.short}")]
+
+    def add(self, key: Key, *, low_priority: bool = False) -> None:
+        """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
+        if self.fence is not None and not self._closed:
+            self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
+            self._alarm.ring()
+
+    async def add_all(self) -> None:
+        """Every primary is to be reconciled once, behind whatever changes meanwhile."""
+        for index, key in enumerate(self.stores[self.controller.primary].each_key(), start=1):
+            self.add(key, low_priority=True)
+            if index % QUEUE_SLICE == 0:
+                await asyncio.sleep(0)
+
+    def measure(self) -> None:
+        """Sets the gauges. While all slots are taken nobody else does."""
+        now = self._runtime.clock()
+        counts = {
+            "active": self._runtime.slots.held(self.controller.name),
+            "parked": len(self.parked),
+            "failing": self.failing.count(),
+            "waiting": self.waits.count(now),
+        }
+        self._meters.measured(now, self.queue, **counts)
+
+    def progress(self, resource: Resource) -> None:
+        """The view of the resource has moved: keys that wait for it are looked at."""
+        if self.parked.moved(resource):
+            self._alarm.ring()
+
+    def cancel_running(self) -> None:
+        """The deadline has passed: nothing that runs may go on."""
+        for task in self.running.values():
+            task.cancel()
+
+    async def drain(self, grace_seconds: float) -> None:
+        """Takes no more keys, lets running reconciles end within the grace, cancels the rest. Idempotent.
+
+        Raises Undrained when one cannot be cancelled, or a request that one of them left behind.
+        """
+        self._closed = True
+        self.queue.shut_down()
+        await self._crew.close()
+        self._alarm.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.parked.close()
+        # The grace is what counts from here on.
+        self._reconciler.timer.close()
+        if self.running:
+            await asyncio.wait(self.running.values(), timeout=max(grace_seconds, 0.0))
+        if self.running:
+            self.cancel_running()
+            await asyncio.wait(self.running.values(), timeout=CANCEL_SECONDS)
+        if self.running:
+            keys = ", ".join(map(str, self.running))
+            raise Undrained(f"{self.controller.name} cannot be cancelled: {keys}")
+        await self._reset_requests()
+
+    async def _reset_requests(self) -> None:
+        """A request of a task that outlived its reconcile would be on the wire when the shard is released (R4)."""
+        left = set(self.fence.on_the_wire) if self.fence is not None else set()
+        for task in left:
+            task.cancel()
+        if left:
+            _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
+        if left:
+            raise Undrained(f"requests of {self.controller.name} cannot be cancelled: {', '.join(map(str, left))}")
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        assert self.fence is not None, "nobody runs before the start"
+        try:
+            await self._turn(self.fence)
+        except Exception:  # a fault of this package, in the records of one key: the others must go on
+            log.exception("the queue of %s %s", self.controller.name, self.shard.short)
+            await asyncio.sleep(TROUBLE_SECONDS)
+
+    async def _turn(self, fence: Fence) -> None:
+        """Runs one key, or rests until there may be one."""
+        self._alarm.clear()
+        now = self._runtime.clock()
+        look_at = self.parked.look(fence, now)
+        if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
+            self._housekeeping(fence, now)
+        if not (fence.tenure.valid(now) and self.queue.depth(now)):
+            await self._rest(fence, now, look_at)
+            return
+        slots, name = self._runtime.slots, self.controller.name
+        if not slots.take(name):
+            await slots.acquire(name)
+            now = self._runtime.clock()
+        key = None
+        try:
+            if fence.tenure.valid(now):
+                key = self._next(fence, now)
+        finally:
+            if key is None:
+                slots.release(name)
+        if key is not None:
+            await self._reconcile(fence, key, now)
+            if self._crew.follows() or not self._runtime.turn.over():
+                return
+        await asyncio.sleep(0)
+
+    async def _resync(self, period_seconds: float) -> None:
+        """Shards and controllers that started together do not stay together."""
+        while True:
+            await asyncio.sleep(period_seconds * self._runtime.rng.uniform(1.0 - RESYNC_JITTER, 1.0 + RESYNC_JITTER))
+            await self.add_all()
+
+    async def _rest(self, fence: Fence, now: float, look_at: float | None) -> None:
+        """Until something was added, has moved or ended, or a delayed key is due."""
+        dues = [due - now for due in (self.queue.next_ready(now), look_at) if due is not None]
+        seconds = max(min([*dues, HOUSEKEEPING_SECONDS]), TICK_SECONDS)
+        if not fence.tenure.valid(now):
+            seconds = NO_TENURE_SECONDS
+        await self._alarm.rest(now, seconds)
+
+    def _next(self, fence: Fence, now: float) -> Key | None:
+        """The first ready key that the gate lets through; None: none was found so far."""
+        for _ in range(LOOKS_AT_ONCE):
+            key = self.queue.get(now)
+            if key is None or not self._held_back(fence, key, now):
+                return key
+        return None
+
+    def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
+        try:
+            return self.parked.held_back(fence, key, now, self._alarm.ring)
+        except Exception as error:  # whatever is wrong with the records of one key, the others must go on
+            self.failing.failed(key, error, now)
+            log.exception("the gate of %s %s", self.controller.name, key)
+            self.queue.add_rate_limited(key, now)
+            self.queue.done(key, now)
+            return True
+
+    def _housekeeping(self, fence: Fence, now: float) -> None:
+        self._cleaned_at = now
+        fence.writes.sweep(self.stores)
+        self.queue.sweep(now)
+        self.measure()
+
+    # -- one reconcile -----------------------------------------------------------------------------------------------
+
+    async def _reconcile(self, fence: Fence, key: Key, started: float) -> None:
+        if self._runtime.journal.on:
+            self._note_start(key, started)
+        if self.first_reconcile_at is None:
+            self.first_reconcile_at = started
+        self._meters.started(started - self.queue.waited_since)
+        self._crew.begins(key, started)
+        ended = "cancelled"
+        decided = False
+        try:
+            ended = await self._reconciler.run(fence, key, self.parked.take(key))
+            decided = True
+        finally:
+            self._ended(key, started, ended, decided=decided)
+
+    def _waited(self, task: asyncio.Task[None], since: float) -> None:
+        self._reconciler.waits(task, since)
+
+    def _note_start(self, key: Key, now: float) -> None:
+        views = {str(resource): store.resource_version for resource, store in self.stores.items()}
+        note = Note("started", now, controller=self.controller.name, range=str(self.shard), key=str(key), uid=key.uid)
+        note.resource, note.views = str(self.controller.primary), views
+        note.seconds = now - self.queue.waited_since
+        self._runtime.journal.write(note)
+
+    def _note_end(self, key: Key, now: float, outcome: str, seconds: float) -> None:
+        name, covered = self.controller.name, str(self.shard)
+        self._runtime.journal.write(
+            Note("ended", now, "", name, covered, key=str(key), uid=key.uid, outcome=outcome, seconds=seconds)
+        )
+
+    def _ended(self, key: Key, started: float, outcome: str, *, decided: bool) -> None:
+        """Every way out of a reconcile. decided: that it was not cancelled, and decided when its key runs again."""
+        undisturbed = self._crew.ended(key)
+        now = self._runtime.clock()
+        if not self._closed and not (decided and undisturbed):
+            # Its key must not be lost.
+            self.queue.add_after(key, LOST_SECONDS, now)
+        self.queue.done(key, now)
+        self._runtime.slots.release(self.controller.name)
+        self._alarm.ring()
+        self.meter.record(now - started, now)
+        self._meters.reconciled(outcome, now - started)
+        if self._runtime.journal.on:
+            self._note_end(key, now, outcome, now - started)

@@ -1,0 +1,212 @@
+"""The keys of one engine that the gate holds back: when they are looked at, and the live reads that settle them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from shards.errors import ShardError, asked_seconds
+from shards.gates.own_writes import Barrier, Blocked
+from shards.gates.parking import Parked, Parking
+from shards.informers.namespaced_store import NamespacedReader
+from shards.journal import Note
+from shards.objects import Key, Object, ObjectName, Resource, meta_of
+from shards.ownership.fence import Fence
+from shards.ownership.view import Live, Place, View, Views
+from shards.queue.workqueue import WorkQueue
+from shards.runtime import WorkerRuntime
+
+log = logging.getLogger(__name__)
+
+SECONDS_PER_LOOK = 20e-6
+"""Pause after a look at all keys that wait for a resource, per key: ten times what the look costs. Else, with ten
+thousand keys parked, every event would cost a look at all of them."""
+
+
+BLIND_SECONDS = 10.0
+"""Pause of a key whose namespace may not be seen; longer than a new list takes to bring its changes."""
+
+
+class ParkedKeys:
+    """What the engine holds back, without a failure, a slot, or an end that time alone could bring.
+
+    Invariant: a key of `overlays` is queued and will run on those objects without asking the gate, because a live read
+    has just settled what it asked.
+    """
+
+    def __init__(
+        self, controller: str, primary: Resource, runtime: WorkerRuntime, stores: Views, queue: WorkQueue[Key]
+    ) -> None:
+        self.parking = Parking(runtime.rng)
+        self.overlays: dict[Key, dict[Place, Live]] = {}
+        self.settling: dict[Key, asyncio.Task[None]] = {}
+        self._controller = controller
+        self._primary = primary
+        self._runtime = runtime
+        self._stores = stores
+        self._queue = queue
+        self._moved: set[Resource] = set()
+        self._look_at = 0.0
+        self._regressions = {resource: store.regressions for resource, store in stores.items()}
+        self._by_namespace = [store for store in stores.values() if isinstance(store, NamespacedReader)]
+
+    def __len__(self) -> int:
+        return len(self.parking)
+
+    def moved(self, resource: Resource) -> bool:
+        """The view of the resource has moved. Whether somebody waits for it."""
+        if not self.parking.keys and self._stores[resource].regressions == self._regressions[resource]:
+            return False
+        self._moved.add(resource)
+        return True
+
+    def look(self, fence: Fence, now: float) -> float | None:
+        """Queues the keys whose views show all their writes by now. Returns when to look again; None: after a move."""
+        if not self._moved:
+            return None
+        if now < self._look_at:
+            return self._look_at
+        looks = 0
+        for resource in self._moved:
+            self._compare_history(fence, resource)
+            for key in self.parking.on(resource):
+                looks += 1
+                if fence.writes.shown(key, self._stores):
+                    self._queue.add(key, now)
+        self._moved.clear()
+        self._look_at = now + looks * SECONDS_PER_LOOK
+        return None
+
+    def held_back(self, fence: Fence, key: Key, now: float, wake: Callable[[], None]) -> bool:
+        """Whether the key, which the queue has just handed out, must wait; it is parked then, and done in the queue.
+
+        wake: called when a live read has settled what the key waits for.
+        """
+        if self._by_namespace and self._out_of_sight(key):
+            self._queue.add_after(key, BLIND_SECONDS, now)
+            self._queue.done(key, now)
+            return True
+        if key in self.overlays:
+            return False
+        blocked = fence.writes.blocked(key, self._stores)
+        if blocked is None or not self._runtime.settings.gate.enabled:
+            return False
+        self._park(fence, key, blocked, now, wake)
+        return True
+
+    def _out_of_sight(self, key: Key) -> bool:
+        """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
+        blind = any(store.blind(key.namespace) for store in self._by_namespace)
+        return blind and self._runtime.settings.gate.enabled
+
+    def take(self, key: Key) -> dict[Place, Live] | None:
+        """The key runs. Returns the objects that were read live for it."""
+        if not (self.parking.keys or self.overlays):
+            return None
+        self.parking.release(key)
+        return self.overlays.pop(key, None)
+
+    async def close(self) -> None:
+        """Cancels the live reads."""
+        tasks = tuple(self.settling.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _compare_history(self, fence: Fence, resource: Resource) -> None:
+        regressions = self._stores[resource].regressions
+        if regressions != self._regressions[resource]:
+            self._regressions[resource] = regressions
+            fence.history_lost(resource)
+            self.overlays.clear()
+
+    def _park(self, fence: Fence, key: Key, blocked: Blocked, now: float, wake: Callable[[], None]) -> None:
+        known = self.parking.keys.get(key)
+        probes = known.probes if known is not None else 0
+        delay = self.parking.park(key, blocked, now)
+        parked = self.parking.keys[key]
+        # In this order: what the key waits for keeps the priority of the run that was to be.
+        self._queue.add_after(key, delay, now)
+        self._queue.done(key, now)
+        if known is None:
+            for resource in blocked.resources:
+                self._runtime.metrics.parks.labels(self._controller, str(resource)).inc()
+            if self._runtime.journal.on:
+                views = {str(each): self._stores[each].resource_version for each in blocked.resources}
+                self._runtime.journal.write(
+                    Note(
+                        "parked",
+                        now,
+                        controller=self._controller,
+                        key=str(key),
+                        uid=key.uid,
+                        cause=blocked.reason,
+                        views=views,
+                    )
+                )
+        overdue = blocked.needs_read or now - parked.since >= self._runtime.settings.gate.live_read_after_seconds
+        if overdue and parked.probes > probes and key not in self.settling:
+            task = asyncio.create_task(self._settle(fence, key, parked, wake), name=f"live read {key}")
+            self.settling[key] = task
+            task.add_done_callback(lambda _: self.settling.pop(key, None))
+
+    async def _settle(self, fence: Fence, key: Key, parked: Parked, wake: Callable[[], None]) -> None:
+        """Reads live what the key's writes became; the key then runs once on what was read. Takes no slot."""
+        try:
+            overlay = await self._read_live(fence, key)
+        except ShardError as error:
+            now, asked = self._runtime.clock(), asked_seconds(error)
+            self._queue.pause(key, asked, now)
+            self.parking.pause(key, now, asked)
+            log.warning("%s %s waits: %s; live read failed: %s", self._controller, key, parked.blocked.reason, error)
+            return
+        except Exception:  # an answer that is no object, say: it must cost this key only, and be asked for again
+            self.parking.pause(key, self._runtime.clock())
+            log.exception("live read of %s %s", self._controller, key)
+            return
+        # A key that was freed meanwhile may have written again: what was read is too old for it then.
+        if overlay is not None and self.parking.keys.get(key) is parked:
+            self.overlays[key] = overlay
+            self._queue.add(key, self._runtime.clock())
+            wake()
+
+    async def _read_live(self, fence: Fence, key: Key) -> dict[Place, Live] | None:
+        """The objects of all writes that the view does not show; None when the budget does not allow it now."""
+        overlay: dict[Place, Live] = {}
+        for barrier in fence.writes.waiting(key, self._stores):
+            place = (barrier.resource, barrier.name)
+            if place not in overlay and not fence.live.affordable():
+                self._runtime.metrics.live_reads.labels(self._controller, "gate", "over_budget").inc()
+                return None
+            agent = fence.user_agent(View(self._primary, key, self._stores), barrier.resource, "gate")
+            if not barrier.name.name:
+                await self._find_nameless(fence, barrier, overlay, agent)
+                continue
+            if place not in overlay:
+                found = await fence.live.read(*place, purpose="gate", user_agent=agent)
+                overlay[place] = self._seen_live(fence, barrier.resource, found, barrier.resource_version)
+            self._settle_with(fence, barrier, overlay[place])
+        return overlay
+
+    async def _find_nameless(self, fence: Fence, barrier: Barrier, overlay: dict[Place, Live], agent: str) -> None:
+        """A create with a generated name whose answer was lost: it is among the key's children, or never happened."""
+        source = fence.sources[barrier.resource]
+        if source.role == "owned":
+            for child in await fence.live.children(barrier.resource, barrier.key, purpose="gate", user_agent=agent):
+                meta = meta_of(child)
+                name = ObjectName(meta.namespace, meta.name)
+                overlay[barrier.resource, name] = self._seen_live(fence, barrier.resource, child, "")
+                fence.writes.read(barrier.key, barrier.resource, name, meta.uid, meta.resource_version)
+        fence.writes.failed(barrier)
+
+    def _seen_live(self, fence: Fence, resource: Resource, found: Object | None, last_version: str) -> Live:
+        if found is None:
+            return Live(None, last_version)
+        delivered = fence.reached(resource, meta_of(found))
+        return Live(found, found["metadata"]["resourceVersion"], hidden=not delivered)
+
+    def _settle_with(self, fence: Fence, barrier: Barrier, live: Live) -> None:
+        found = live.object
+        meta = None if found is None else meta_of(found)
+        fence.writes.settle(barrier, meta, self._stores[barrier.resource], admitted=not live.hidden)

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
+from fleet.rules.handover import is_free
+from fleet.rules.reshard import (
+    REBUILT_STEP,
+    Upkeep,
+    activated,
+    echoed,
+    is_mangled,
+    may_retire,
+    rebuilt,
+    remembered_epochs,
+    retired,
+    upkeep,
+)
+from shards.keyrange import WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
+from tests.unit.fleet.records.records import member, shard, shard_map
+
+LOW, HIGH = ranges_from(equal_boundaries(2))
+OWNER = Holder("a", 3)
+NEXT = 8
+"""Version of the map after the one that `two` makes."""
+
+
+def held(each: KeyRange, **changes: object) -> ShardRecord:
+    return shard(each, **({"holder": OWNER, "holder_text": str(OWNER), "version": "1", "uid": "u"} | changes))
+
+
+def free(each: KeyRange, status: ShardStatus = ShardStatus.ACTIVE, **changes: object) -> ShardRecord:
+    return shard(
+        each, **({"status": status, "holder": None, "holder_text": "", "released": 5, "version": "1"} | changes)
+    )
+
+
+def emptied(each: KeyRange, status: ShardStatus = ShardStatus.ACTIVE) -> ShardRecord:
+    """By hand: nobody released it."""
+    return free(each, status, released=None)
+
+
+def two(**changes: object) -> ShardMap:
+    """Two opened ranges at version 7."""
+    return shard_map("web", **({"opened": frozenset({LOW, HIGH})} | changes))
+
+
+def looked(shown: ShardMap, *records: ShardRecord, members: tuple[MemberRecord, ...] = ()) -> Upkeep:
+    return upkeep(shown, {each.range: each for each in records}, members, NEXT)
+
+
+# -- upkeep ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_to_be_done_where_every_range_has_a_record() -> None:
+    assert looked(two(), held(LOW), free(HIGH)) == Upkeep(frozenset(), {}, frozenset(), (), ())
+
+
+def test_ranges_of_a_new_map_are_opened_and_activated() -> None:
+    work = looked(two(opened=frozenset()))
+    assert (work.opening, work.activate, work.lost) == (frozenset({LOW, HIGH}), (LOW, HIGH), {})
+
+
+def test_an_active_range_that_the_map_does_not_call_opened_is_called_so_before_somebody_deletes_it() -> None:
+    work = looked(two(opened=frozenset({LOW})), held(LOW), held(HIGH))
+    assert (work.opening, work.activate) == (frozenset({HIGH}), ())
+
+
+@pytest.mark.parametrize(
+    "records", [[], [emptied(HIGH)], [free(HIGH, holder_text="gibberish")], [emptied(HIGH, ShardStatus.RETIRED)]]
+)
+def test_a_record_that_is_gone_or_of_no_use_is_marked_lost_and_left_alone(records: list[ShardRecord]) -> None:
+    work = looked(two(), held(LOW), *records)
+    assert (work.lost, work.activate) == ({HIGH: NEXT}, ())
+
+
+@pytest.mark.parametrize(("followed", "activate"), [(3, ()), (4, (HIGH,)), (9, (HIGH,))])
+def test_a_lost_range_is_activated_once_every_live_member_follows_the_map_that_says_so(
+    followed: int, activate: tuple[KeyRange, ...]
+) -> None:
+    members = (member("a", seen_map=9), member("b", seen_map=followed), member("left", holder=None, seen_map=0))
+    work = looked(two(lost={HIGH: 4}), held(LOW), members=members)
+    assert (work.lost, work.activate) == ({HIGH: 4}, activate)
+
+
+def test_a_lost_range_that_has_a_record_again_is_found() -> None:
+    assert looked(two(lost={HIGH: 4}), held(LOW), free(HIGH)).lost == {}
+
+
+def test_what_is_active_outside_the_layout_retires_and_blocks_what_it_overlaps() -> None:
+    work = looked(two(), held(WHOLE), free(LOW, ShardStatus.RETIRED))
+    assert work.retiring == {WHOLE}
+    assert work.activate == ()
+    assert looked(two(), free(WHOLE, ShardStatus.RETIRED), held(LOW), held(HIGH)).retiring == frozenset()
+
+
+def test_a_retiring_range_whose_record_is_gone_is_marked_lost_too() -> None:
+    opened = frozenset({LOW, HIGH, WHOLE})
+    work = looked(two(opened=opened, retiring=frozenset({WHOLE})), held(LOW), held(HIGH))
+    assert (work.lost, work.retire) == ({WHOLE: NEXT}, ())
+    told = two(opened=opened, retiring=frozenset({WHOLE}), lost={WHOLE: NEXT})
+    assert looked(told, held(LOW), held(HIGH), members=(member("a", seen_map=NEXT),)).retire == (WHOLE,)
+
+
+def test_a_loss_is_forgotten_with_its_range() -> None:
+    assert looked(two(lost={WHOLE: 2}), held(LOW), held(HIGH)).lost == {}
+
+
+# -- retiring -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("record", "changes", "may"),
+    [
+        (None, {"opened": frozenset()}, True),
+        (None, {}, False),
+        (None, {"lost": {LOW: 4}}, True),
+        (None, {"lost": {LOW: 5}}, False),
+        (free(LOW), {}, True),
+        (held(LOW), {}, False),
+        (held(LOW), {"floors": {"a": 4}}, True),
+        (emptied(LOW), {}, False),
+        (emptied(LOW), {"lost": {LOW: 4}}, True),
+        (free(LOW, ShardStatus.RETIRED), {}, True),
+    ],
+)
+def test_a_range_retires_when_nobody_can_act_on_it(
+    record: ShardRecord | None, changes: dict[str, object], may: bool
+) -> None:
+    assert may_retire(record, two(**changes), LOW, [member("a", seen_map=4)]) is may
+
+
+def test_members_that_are_fenced_or_left_have_nothing_to_repeat() -> None:
+    assert echoed(4, [member("a", seen_map=4), member("b", holder=None, seen_map=1)])
+    assert not echoed(4, [member("a", seen_map=3)])
+
+
+def test_a_retire_write_is_above_every_epoch_that_is_known_and_free() -> None:
+    written = retired(two(shard_epochs={LOW: 9}), LOW, free(LOW, epoch=5, uid="u"))
+    assert (written.status, written.epoch, written.version, written.uid) == (ShardStatus.RETIRED, 10, "1", "u")
+    assert is_free(written, two())
+    never = retired(two(), LOW, None)
+    assert (never.status, never.epoch, never.version) == (ShardStatus.RETIRED, 1, "")
+
+
+# -- activating -----------------------------------------------------------------------------------------------------
+
+FOLLOWERS = [member("a", seen_map=4), member("gone", holder=None)]
+
+
+def activation(
+    first_read: ShardRecord | None, shown: ShardMap, *others: ShardRecord, just_opened: bool = False
+) -> ShardRecord | None:
+    return activated(LOW, first_read, shown, others, FOLLOWERS, just_opened=just_opened)
+
+
+@pytest.mark.parametrize(
+    ("first_read", "changes", "just_opened"),
+    [
+        (None, {}, True),
+        (None, {"lost": {LOW: 4}}, False),
+        (emptied(LOW), {"lost": {LOW: 4}}, False),
+        (free(LOW, ShardStatus.RETIRED), {}, False),
+    ],
+    ids=["never opened before", "deleted, and all know", "emptied by hand, and all know", "retired"],
+)
+def test_a_range_is_activated_above_every_epoch_that_is_known_and_free(
+    first_read: ShardRecord | None, changes: dict[str, object], just_opened: bool
+) -> None:
+    written = activation(first_read, two(shard_epochs={LOW: 9}, **changes), just_opened=just_opened)
+    assert written is not None
+    assert (written.status, written.epoch, written.partition_key) == (ShardStatus.ACTIVE, 10, PartitionKey.UID)
+    assert written.version == (first_read.version if first_read else "")
+    assert is_free(written, two())
+
+
+@pytest.mark.parametrize(
+    ("first_read", "changes", "others", "just_opened"),
+    [
+        (None, {"boundaries": (0,), "targets": ("",)}, [], True),
+        (None, {"retiring": frozenset({WHOLE})}, [], True),
+        (None, {}, [free(WHOLE)], True),
+        (None, {}, [free(HIGH, partition_key=PartitionKey.NAMESPACE)], True),
+        (None, {}, [free(LOW, partition_key=PartitionKey.NAMESPACE)], True),
+        (None, {"opened": frozenset()}, [], False),
+        (None, {}, [], False),
+        (None, {"lost": {LOW: 5}}, [], False),
+        (emptied(LOW), {}, [], True),
+        (emptied(LOW), {"lost": {LOW: 5}}, [], False),
+        (free(LOW), {}, [], False),
+        (held(LOW), {}, [], False),
+        (held(LOW, status=ShardStatus.RETIRED), {}, [], False),
+    ],
+    ids=[
+        "outside the layout",
+        "something that overlaps is retiring",
+        "something that overlaps is active",
+        "another partition key is active",
+        "another partition key is active on the same range",
+        "the map does not know it",
+        "deleted, not marked lost",
+        "deleted, somebody does not know",
+        "emptied by hand, not marked lost",
+        "emptied by hand, somebody does not know",
+        "active already",
+        "held",
+        "retired by hand under its holder",
+    ],
+)
+def test_a_range_is_not_activated_while_somebody_may_act_on_its_keys(
+    first_read: ShardRecord | None, changes: dict[str, object], others: list[ShardRecord], just_opened: bool
+) -> None:
+    assert activation(first_read, two(**changes), *others, just_opened=just_opened) is None
+
+
+def test_retired_neighbours_and_neighbours_that_do_not_overlap_are_no_hindrance() -> None:
+    others = [free(WHOLE, ShardStatus.RETIRED), held(HIGH), free(LOW, ShardStatus.RETIRED)]
+    assert activation(free(LOW, ShardStatus.RETIRED), two(), *others) is not None
+
+
+def test_what_is_released_or_retired_is_not_mangled_and_what_names_nobody_without_a_stamp_is() -> None:
+    assert not is_mangled(free(LOW))
+    assert not is_mangled(held(LOW))
+    assert not is_mangled(free(LOW, ShardStatus.RETIRED))
+    assert is_mangled(emptied(LOW))
+    assert is_mangled(replace(free(LOW), epoch=6))
+
+
+# -- the map that somebody deleted ----------------------------------------------------------------------------------
+
+EMPTY = shard_map("web", targets=("", ""), coordinator_epoch=5, version=1)
+
+
+def test_epochs_are_remembered_upwards_only() -> None:
+    before = two(shard_epochs={LOW: 9, WHOLE: 4})
+    assert remembered_epochs(before, {LOW: held(LOW), HIGH: held(HIGH)}) == {LOW: 9, HIGH: 5, WHOLE: 4}
+
+
+def test_a_map_is_rebuilt_from_the_records_with_their_holders_as_targets() -> None:
+    found = rebuilt(None, replace(EMPTY, boundaries=(0,), targets=("",)), [held(LOW), free(HIGH)], 40)
+    assert found.ranges == (LOW, HIGH)
+    assert found.targets == ("a", "")
+    assert found.opened == {LOW, HIGH}
+    assert found.shard_epochs == {LOW: 5, HIGH: 5}
+    assert found.version == 40 + REBUILT_STEP
+
+
+def test_records_that_are_no_layout_retire_and_the_configured_layout_counts_as_opened() -> None:
+    found = rebuilt(None, EMPTY, [held(LOW), held(WHOLE), free(KeyRange(1, 5), ShardStatus.RETIRED)], 0)
+    assert found.ranges == (LOW, HIGH)
+    assert found.targets == ("a", "")
+    assert found.retiring == {WHOLE}
+    assert found.opened == {LOW, HIGH, WHOLE}
+    assert upkeep(found, {LOW: held(LOW)}, [], 1).lost.keys() == {HIGH, WHOLE}
+
+
+def test_a_coordinator_that_knows_the_last_map_keeps_its_layout_targets_and_memory() -> None:
+    last = two(boundaries=(0,), targets=("b",), retiring=frozenset({LOW}), floors={"a": 4}, shard_epochs={WHOLE: 7})
+    found = rebuilt(last, EMPTY, [held(LOW), held(HIGH)], 7)
+    assert (found.ranges, found.targets, found.floors) == ((WHOLE,), ("b",), {"a": 4})
+    assert found.retiring == {LOW, HIGH}
+    assert found.shard_epochs == {LOW: 5, HIGH: 5, WHOLE: 7}
+    assert found.coordinator_epoch == 5
+
+
+def test_records_of_another_partition_key_are_not_taken_into_the_map() -> None:
+    found = rebuilt(None, EMPTY, [held(WHOLE, partition_key=PartitionKey.NAMESPACE)], 0)
+    assert found.retiring == frozenset()
+    assert found.opened == {LOW, HIGH}

@@ -1,0 +1,299 @@
+"""The gate of one key: what it wrote must be in its view before it runs again."""
+
+from __future__ import annotations
+
+import pytest
+
+from shards.gates.own_writes import Barrier, Blocked, OwnWrites
+from shards.objects import Key, ObjectName
+from shards.stores.store import Entry
+from tests.unit.shards.gates.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
+
+
+@pytest.fixture
+def cache() -> Cache:
+    return Cache()
+
+
+@pytest.fixture
+def writes() -> OwnWrites:
+    return OwnWrites()
+
+
+def created(writes: OwnWrites, version: int = 20, uid: str = "u1", key: Key = KEY) -> Barrier:
+    barrier = writes.begin(key, PAGES, PAGE, "")
+    writes.landed(barrier, uid, str(version))
+    return barrier
+
+
+class TestOwnWrites:
+    def test_a_key_that_wrote_nothing_is_free(self, writes: OwnWrites, cache: Cache) -> None:
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_key_waits_until_the_view_shows_its_write(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        assert writes.blocked(KEY, cache.views) == Blocked("v1/configmaps ns/page landed 20", frozenset({PAGES}), False)
+        cache.shows(19)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is None
+        assert len(writes) == 0
+
+    def test_a_later_version_counts_too(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.shows(31)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_versions_are_compared_by_length_first(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 100)
+        cache.shows(99)
+        assert writes.blocked(KEY, cache.views) is not None
+
+    def test_other_keys_are_not_held_back(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes)
+        assert writes.blocked(OTHER, cache.views) is None
+
+    def test_a_request_on_the_wire_blocks_its_key(self, writes: OwnWrites, cache: Cache) -> None:
+        writes.begin(KEY, PAGES, PAGE, "")
+        cache.shows(99)
+        blocked = writes.blocked(KEY, cache.views)
+        assert blocked is not None
+        assert blocked.needs_read
+
+    def test_a_write_that_failed_blocks_nothing(self, writes: OwnWrites, cache: Cache) -> None:
+        writes.failed(writes.begin(KEY, PAGES, PAGE, ""))
+        assert writes.blocked(KEY, cache.views) is None
+        assert len(writes) == 0
+
+    def test_every_write_counts_but_only_the_latest_of_an_object(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        created(writes, 25)
+        site = writes.begin(KEY, SITES, ObjectName("ns", "a"), "uid-a", "5")
+        writes.landed(site, "uid-a", "22")
+        assert len(writes.waiting(KEY, cache.views)) == 2
+        cache.shows(25)
+        assert writes.waiting(KEY, cache.views) == (site,)
+
+    def test_answers_that_come_in_the_other_order_leave_the_later_version(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        first, second = (writes.begin(KEY, PAGES, PAGE, "u1", "10") for _ in range(2))
+        writes.landed(second, "u1", "21")
+        writes.landed(first, "u1", "20")
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(21)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_what_was_read_live_must_be_shown_before_the_next_run(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12)
+        writes.read(KEY, PAGES, PAGE, "u1", "20")
+        assert writes.expects(KEY, PAGES, "u1")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_write_is_seen_when_its_object_was_deleted_after_it(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.pages.delete(meta(21))
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_bookmark_past_the_write_of_an_object_that_is_gone_frees_the_key(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        cache.pages.bookmark("19")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.bookmark("20")
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_list_past_the_write_frees_the_key(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.pages.replace([Entry(meta(20), b"{}")], "24")
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_view_that_goes_back_closes_the_gate_again(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.shows(20)
+        assert writes.shown(KEY, cache.views)
+        cache.pages.replace([Entry(meta(5), b"{}")], "6")
+        assert not writes.shown(KEY, cache.views)
+        assert writes.blocked(KEY, cache.views) is not None
+
+    def test_progress_of_a_resource_says_nothing_about_another(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.writers[SITES].bookmark("99")
+        assert writes.blocked(KEY, cache.views) is not None
+
+
+class TestDeletions:
+    def deleted(self, writes: OwnWrites, version: str = "20") -> Barrier:
+        barrier = writes.begin(KEY, PAGES, PAGE, "u1", version)
+        writes.deleted(barrier, "u1", version)
+        return barrier
+
+    def test_a_key_waits_until_the_view_shows_that_the_object_is_gone(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(20)
+        self.deleted(writes)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(21)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(22))
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_an_object_that_the_view_never_saw_is_not_gone(self, writes: OwnWrites, cache: Cache) -> None:
+        self.deleted(writes, "20")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(20)
+        cache.pages.delete(meta(21))
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_successor_under_the_same_name_proves_it(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(20)
+        self.deleted(writes)
+        cache.shows(25, uid="u2")
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_without_a_known_version_only_the_deletion_itself_counts(self, writes: OwnWrites, cache: Cache) -> None:
+        self.deleted(writes, "")
+        cache.pages.bookmark("500")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(501))
+        assert writes.blocked(KEY, cache.views) is None
+
+
+class TestDoubt:
+    def test_nothing_that_the_view_shows_ends_a_doubt(self, writes: OwnWrites, cache: Cache) -> None:
+        writes.in_doubt(writes.begin(KEY, PAGES, PAGE, ""))
+        cache.shows(99)
+        cache.pages.bookmark("500")
+        blocked = writes.blocked(KEY, cache.views)
+        assert blocked is not None
+        assert blocked.needs_read
+
+    def test_a_later_write_of_the_object_does_not_end_a_doubt(self, writes: OwnWrites, cache: Cache) -> None:
+        writes.in_doubt(writes.begin(KEY, PAGES, PAGE, "u1", "5"))
+        created(writes, 20)
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_later_write_of_the_object_ends_a_refusal(self, writes: OwnWrites, cache: Cache) -> None:
+        writes.stale(writes.begin(KEY, PAGES, PAGE, "u1", "5"))
+        assert writes.blocked(KEY, cache.views) is not None
+        created(writes, 20)
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_live_read_that_finds_the_object_makes_the_key_wait_for_that_version(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        barrier = writes.begin(KEY, PAGES, PAGE, "")
+        writes.in_doubt(barrier)
+        writes.settle(barrier, meta(30), cache.views[PAGES], admitted=True)
+        assert writes.blocked(KEY, cache.views) == Blocked("v1/configmaps ns/page landed 30", frozenset({PAGES}), False)
+        cache.shows(30)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_create_that_never_happened_is_forgotten(self, writes: OwnWrites, cache: Cache) -> None:
+        barrier = writes.begin(KEY, PAGES, PAGE, "")
+        writes.in_doubt(barrier)
+        writes.settle(barrier, None, cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_an_object_that_turns_out_to_be_gone_must_leave_the_view(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12)
+        barrier = writes.begin(KEY, PAGES, PAGE, "u1", "12")
+        writes.in_doubt(barrier)
+        writes.settle(barrier, None, cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(31))
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_phantom_under_the_name_of_a_create_must_leave_the_view(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12, uid="old")
+        barrier = writes.begin(KEY, PAGES, PAGE, "")
+        writes.in_doubt(barrier)
+        writes.settle(barrier, None, cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(13, uid="old"))
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_an_object_that_the_view_will_never_show_is_not_waited_for(self, writes: OwnWrites, cache: Cache) -> None:
+        barrier = writes.begin(KEY, PAGES, PAGE, "")
+        writes.in_doubt(barrier)
+        writes.settle(barrier, meta(30, uid="foreign"), cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_history_that_went_back_is_taken_from_the_live_read(self, writes: OwnWrites, cache: Cache) -> None:
+        barrier = created(writes, 2000)
+        writes.settle(barrier, meta(30), cache.views[PAGES], admitted=True)
+        cache.shows(30)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_live_read_that_comes_too_late_leaves_later_writes_alone(self, writes: OwnWrites, cache: Cache) -> None:
+        first = created(writes, 20)
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is None
+        created(writes, 30)
+        writes.settle(first, meta(25), cache.views[PAGES], admitted=True)
+        cache.shows(25)
+        assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_phantom_of_another_object_must_leave_the_view(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12, uid="old")
+        barrier = writes.begin(KEY, PAGES, PAGE, "old", "12")
+        writes.stale(barrier)
+        writes.settle(barrier, meta(30, uid="foreign"), cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(29, uid="old"))
+        assert writes.blocked(KEY, cache.views) is None
+
+
+class TestLostHistory:
+    """A server that was restored from a backup: versions from before compare with nothing any more."""
+
+    def test_what_was_written_before_is_settled_by_a_live_read_whatever_the_numbers_say(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        barrier = created(writes, 2000)
+        cache.pages.replace([], "6")
+        writes.history_lost(PAGES)
+        cache.pages.bookmark("9999")
+        blocked = writes.blocked(KEY, cache.views)
+        assert blocked is not None
+        assert blocked.needs_read
+        writes.settle(barrier, None, cache.views[PAGES], admitted=False)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_a_deletion_that_the_restore_undid_is_seen_to_be_undone(self, writes: OwnWrites, cache: Cache) -> None:
+        barrier = writes.begin(KEY, PAGES, PAGE, "u1", "2000")
+        writes.deleted(barrier, "u1", "2000")
+        cache.pages.replace([Entry(meta(5), b"{}")], "6")
+        writes.history_lost(PAGES)
+        writes.settle(barrier, meta(5), cache.views[PAGES], admitted=True)
+        assert writes.blocked(KEY, cache.views) is None
+
+    def test_doubts_and_other_resources_stay_as_they_are(self, writes: OwnWrites, cache: Cache) -> None:
+        doubt = writes.begin(KEY, PAGES, PAGE, "")
+        writes.in_doubt(doubt)
+        site = writes.begin(KEY, SITES, ObjectName("ns", "a"), "uid-a", "5")
+        writes.landed(site, "uid-a", "10")
+        writes.history_lost(PAGES)
+        assert writes.waiting(KEY, cache.views) == (doubt,)
+
+
+class TestHousekeeping:
+    def test_a_sweep_forgets_what_the_view_shows_and_reaches_every_key_in_turn(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        for index in range(10):
+            created(writes, 20 + index, key=Key("ns", f"k{index}", f"u{index}"))
+        cache.shows(24)
+        for _ in range(4):
+            writes.sweep(cache.views, limit=3)
+        assert len(writes) == 5
+
+    def test_a_sweep_keeps_what_is_not_seen(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        writes.sweep(cache.views)
+        assert writes.blocked(KEY, cache.views) is not None
