@@ -19,7 +19,7 @@ from fleet.health.health import unready_reason
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
 from fleet.records.record import Incarnation, MemberRecord
-from fleet.rules.budget_share import Budget, demand_of, part_of
+from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
@@ -29,6 +29,7 @@ from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import RunnerContext
 from fleet.workers.waiting_records import waiting_records
+from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_settings import WorkerSettings
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange
@@ -65,8 +66,7 @@ class Worker:
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
-        self._budget, self._today = budget, today
-        self._part = 1.0
+        self._budget, self._today = WorkerBudget(budget), today
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -151,7 +151,7 @@ class Worker:
             loads={each: load for each, load in loads.items() if load is not None},
             failing=failing_records(self.runners.values(), self.clock(), self._today()),
             waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
-            demand=None if self._budget is None else demand_of(self._budget),
+            demand=self._budget.demand,
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -242,7 +242,9 @@ class Worker:
         for each in stored.map.ranges if stored is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)
-        self._follow_shares()
+        # Before the map counts as followed: others may have what is given up here once it does.
+        if self._budget.follow(stored, self.view.shards, self.member.holder):
+            self.member.renew_now.set()
         now = self.clock()
         leaving_for = None if self._leaving_since is None else now - self._leaving_since
         forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))
@@ -267,17 +269,6 @@ class Worker:
         if len(opened) == len(owned) and opened != self._opened:
             self._opened = opened
             self.member.renew_now.set()
-
-    def _follow_shares(self) -> None:
-        """Before the map counts as followed: others may have what is given up here once it does."""
-        stored, me = self.view.last_map, self.member.holder
-        if self._budget is None or stored is None or me is None:
-            return
-        part = part_of(stored.map, self.view.shards.values(), me, self._part)
-        if part < self._part and stored.map.shares:
-            self.member.renew_now.set()
-        self._part = part
-        self._budget.share(part)
 
     def _follow_map(self) -> None:
         """R14: a map is followed once nothing is held that overlaps what it marks lost."""

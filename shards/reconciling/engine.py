@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
 from shards.gates.parking import TICK_SECONDS
-from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key, Resource
 from shards.ownership.fence import Fence
@@ -25,6 +24,7 @@ from shards.queue.workqueue import WorkQueue
 from shards.reconciling.alarm import Alarm
 from shards.reconciling.crew import Crew
 from shards.reconciling.engine_meters import EngineMeters
+from shards.reconciling.engine_notes import EngineNotes
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
@@ -77,13 +77,14 @@ class Engine:
         self.meter = LoadMeter(runtime.clock())
         most = runtime.settings.queue.max_concurrent_reconciles
         self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
+        self._notes = EngineNotes(runtime.journal, controller, shard, stores)
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
         self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
         self._alarm = Alarm()
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
-        self._crew = Crew(self._run, self._waited, runtime.turn.then, *names)
+        self._crew = Crew(self._run, self._reconciler.waits, runtime.turn.then, *names)
         self.running = self._crew.running
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
@@ -267,8 +268,8 @@ class Engine:
     # -- one reconcile -----------------------------------------------------------------------------------------------
 
     async def _reconcile(self, fence: Fence, key: Key, started: float) -> None:
-        if self._runtime.journal.on:
-            self._note_start(key, started)
+        if self._notes.on:
+            self._notes.started(key, started, started - self.queue.waited_since)
         if self.first_reconcile_at is None:
             self.first_reconcile_at = started
         self._meters.started(started - self.queue.waited_since)
@@ -280,22 +281,6 @@ class Engine:
             decided = True
         finally:
             self._ended(key, started, ended, decided=decided)
-
-    def _waited(self, task: asyncio.Task[None], since: float) -> None:
-        self._reconciler.waits(task, since)
-
-    def _note_start(self, key: Key, now: float) -> None:
-        views = {str(resource): store.resource_version for resource, store in self.stores.items()}
-        note = Note("started", now, controller=self.controller.name, range=str(self.shard), key=str(key), uid=key.uid)
-        note.resource, note.views = str(self.controller.primary), views
-        note.seconds = now - self.queue.waited_since
-        self._runtime.journal.write(note)
-
-    def _note_end(self, key: Key, now: float, outcome: str, seconds: float) -> None:
-        name, covered = self.controller.name, str(self.shard)
-        self._runtime.journal.write(
-            Note("ended", now, "", name, covered, key=str(key), uid=key.uid, outcome=outcome, seconds=seconds)
-        )
 
     def _ended(self, key: Key, started: float, outcome: str, *, decided: bool) -> None:
         """Every way out of a reconcile. decided: that it was not cancelled, and decided when its key runs again."""
@@ -309,5 +294,5 @@ class Engine:
         self._alarm.ring()
         self.meter.record(now - started, now)
         self._meters.reconciled(outcome, now - started)
-        if self._runtime.journal.on:
-            self._note_end(key, now, outcome, now - started)
+        if self._notes.on:
+            self._notes.ended(key, now, outcome, now - started)
