@@ -16,7 +16,7 @@ from shards.ownership.view import Listing, View
 
 T = TypeVar("T")
 
-log = logging.getLogger("shards.reconciling.reconcile")
+log = logging.getLogger("shards.reconcile")
 """Of what reconciles say."""
 
 

@@ -10,7 +10,7 @@ INFO = "2026-01-31T12:00:00.123Z INFO    worker-0 fleet.workers.member: member d
 
 
 def failed(name: str, attempt: int = 1) -> str:
-    logger = "shards.reconciling.reconcile"
+    logger = "shards.reconcile"
     return f"2026-01-31T12:00:00.123Z WARNING worker-0 {logger}: websites {name} failed, attempt {attempt}"
 
 
