@@ -40,10 +40,10 @@ def write(document: Path, rows: Sequence[Comparison], versions: Mapping[str, str
 def figures(
     rows: Sequence[Comparison], versions: Mapping[str, str], how: str, charts: Sequence[tuple[str, str]]
 ) -> str:
-    """The part of the document that the benchmark writes."""
+    """The part of the document that the benchmark writes: what was measured, and no more."""
     said = ", ".join(f"{name} {version}" for name, version in versions.items())
     lines = [how, "", f"Versions: {said}.", "", f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
-    lines += [f"| {' | '.join(cells(row))} |" for row in rows]
+    lines += [f"| {' | '.join(cells(row))} |" for row in rows if row.ours is not None]
     lines.append("")
     lines += [f"![{quantity}](benchmarks/{name})" for quantity, name in charts]
     return "\n".join(lines) + "\n"
