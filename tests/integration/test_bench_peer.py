@@ -151,8 +151,8 @@ def test_the_queue_is_measured_without_a_server() -> None:
 
 @pytest.mark.timeout(120)
 def test_a_fleet_tells_how_long_a_killed_workers_keys_were_nobodys(server: EmbeddedServer) -> None:
-    """A worker starts again at once; a pod's keys are taken over when its last renewal is a lease old, and that came up to
-    a third of a lease before the signal."""
+    """A worker starts again at once; a pod's keys are taken over when its last renewal is a lease old, and that came up
+    to a third of a lease before the signal."""
     how = "SIGKILL of a worker,SIGKILL of a pod,SIGTERM of a pod"
     with Peer("peer_takeover.py", "failover", server.kubeconfig, REPEATS="1", HOW=how) as peer:
         peer.until("stopped")
