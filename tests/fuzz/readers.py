@@ -27,7 +27,7 @@ from fleet.records.map_record import configmap_from_map
 from fleet.records.object_names import Kind, Names
 from fleet.records.record import CoordinatorRecord
 from fleet.records.shard_lease import lease_from_shard
-from shards.api.client import JSON, Query, Transport, error_from
+from shards.api.client import Transport, error_from
 from shards.errors import ConfigError
 from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.keyrange import WHOLE
@@ -162,24 +162,10 @@ _YAML_VALUES = _YAML_KEYS | {"\x00": {1, 2}, "x" * 300: _itself()}
 
 
 class _NoTransport(Transport):
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
         raise AssertionError("a reader asks nobody")
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         raise AssertionError("a reader asks nobody")
 
     async def close(self) -> None: ...

@@ -10,7 +10,6 @@ from typing import Any
 
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
-from shards.api.client import JSON, Query
 from shards.errors import Unreachable
 
 
@@ -41,12 +40,8 @@ class Wire(InProcessTransport):
             raise Unreachable("the network went down")
         return answer
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._breakable(
-            super().stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
-        )
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        return self._breakable(super().stream(path, **options))
 
     @asynccontextmanager
     async def _breakable(

@@ -16,38 +16,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from shards.api.client import JSON, Query
+from shards.api.client import Query
 from shards.api.useragent import UserAgent
 from shards.informers.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, PartitionKey
 from shards.listeners.handlers import Route
 from shards.listeners.listener import Listener
-from shards.objects import Key, Meta, Resource
+from shards.objects import Key, Meta
 from shards.process_memory import collect_rarely
 from shards.settings import ScopeSettings
 from shards.sharing.shared_informer import SharedInformer, SharedStreams
 from shards.sharing.shared_stream import StreamMaker
 from shards.stores.store import Entry, StoreWriter
 from shards.watching.source import FilterMode, Source
+from tests.integration.widgets import WIDGETS, page, widget
 
 OBJECTS = 100_000
 MOST_SECONDS = 0.010
-TEXT = "The quick brown fox jumps over the lazy dog. " * 15
-
-
-def widget(number: int, version: int) -> bytes:
-    metadata = {
-        "name": f"widget-{number}",
-        "namespace": f"ns-{number % 20}",
-        "uid": f"00000000-0000-4000-8000-{number:012}",
-        "resourceVersion": str(version),
-        "labels": {"app": f"a{number % 50}"},
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-    }
-    return msgspec.json.encode(
-        {"apiVersion": "bench/v1", "kind": "Widget", "metadata": metadata, "spec": {"text": TEXT, "n": number}}
-    )
 
 
 class Canned:
@@ -72,33 +58,17 @@ class Canned:
         ends = self._ends[start : start + count + 1]
         return [self._text[begin:end] for begin, end in pairwise(ends)]
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
+    async def request(self, method: str, path: str, *, query: Query = (), **options: Any) -> bytes:
         asked = dict(query)
         start, limit = int(asked.get("continue", "0")), int(asked["limit"])
         return await asyncio.to_thread(self._page, start, limit)
 
     def _page(self, start: int, limit: int) -> bytes:
         following = str(start + limit) if start + limit < OBJECTS else ""
-        metadata = msgspec.json.encode({"resourceVersion": str(self.version), "continue": following})
-        items = b",".join(self._items(start, limit))
-        return b'{"kind":"WidgetList","apiVersion":"bench/v1","metadata":' + metadata + b',"items":[' + items + b"]}"
+        return page(self._items(start, limit), self.version, following)
 
     @asynccontextmanager
-    async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, *, query: Query = (), **options: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         yield self._chunks("sendInitialEvents" in dict(query))
 
     async def _chunks(self, initial: bool) -> AsyncIterator[bytes]:
@@ -171,8 +141,7 @@ async def turns_of_three_lists(
     server: Canned, streams: bool, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, list[tuple[float, str]]]:
     """Of the first list, one with nothing new, and one with everything new."""
-    widgets = Resource("bench", "v1", "widgets")
-    source = Source(widgets, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "primary")
+    source = Source(WIDGETS, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "primary")
     told = 0
 
     def count(_: object) -> None:
@@ -212,8 +181,7 @@ async def test_what_100_000_objects_are_to_one_who_comes_late_holds_the_loop_for
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Canned()
-    widgets = Resource("bench", "v1", "widgets")
-    source = Source(widgets, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "watched")
+    source = Source(WIDGETS, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "watched")
     streams = SharedStreams()
     make = StreamMaker(server, time.monotonic, random.Random(1), None, UserAgent("bench", "w"))
     told: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
-from shards.api.client import JSON, Client, Query, Transport
+from shards.api.client import Client, Query, Transport
 from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.metrics import ShardMetrics
@@ -27,6 +27,7 @@ from shards.stores.indexes import Index
 from shards.stores.intake import Intake
 from shards.stores.store import Change, StoreWriter
 from shards.watching.source import FilterMode, Source
+from tests.integration.watchsim.clients import SmallPages
 from tests.unit.shards.informers.test_informer_walk import Told
 
 CONFIGMAPS = Resource("", "v1", "configmaps")
@@ -49,52 +50,29 @@ class Asked:
     query: dict[str, str]
 
 
-class Noting(Transport):
+class Noting(SmallPages):
     """Notes requests. before_page: runs before the page of that number of a list, from 1."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner, PAGE)
         self.asked: list[Asked] = []
         self.pages = 0
         self.before_page: dict[int, Callable[[], None]] = {}
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
+    async def request(self, method: str, path: str, *, query: Query = (), **options: Any) -> bytes:
         found = dict(query)
         kind = "check" if found["limit"] == "1" else "list"
         self._note(kind, found)
         if kind == "list":
-            found["limit"] = str(min(int(found["limit"]), PAGE))
             self.pages = self.pages + 1 if "continue" in found else 1
             self.before_page.pop(self.pages, lambda: None)()
-        return await self._inner.request(
-            method,
-            path,
-            query=list(found.items()),
-            user_agent=user_agent,
-            accept=accept,
-            timeout_seconds=timeout_seconds,
-        )
+        return await super().request(method, path, query=query, **options)
 
     def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
+        self, path: str, *, query: Query = (), **options: Any
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         self._note("watch", dict(query))
-        return self._inner.stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
-
-    async def close(self) -> None:
-        await self._inner.close()
+        return super().stream(path, query=query, **options)
 
     def _note(self, kind: str, query: dict[str, str]) -> None:
         self.asked.append(Asked(asyncio.get_running_loop().time(), kind, query))

@@ -16,39 +16,16 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-import msgspec
-
-from shards.api.client import JSON, Query, Transport
+from shards.api.client import Query, Transport
 from shards.errors import Expired
 from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
-from shards.objects import Resource
 from shards.process_memory import collect_rarely
 from shards.settings import ScopeSettings
 from shards.watching.source import FilterMode, Source
-
-WIDGETS = Resource("bench", "v1", "widgets")
-TEXT = "The quick brown fox jumps over the lazy dog. " * 15
-
-
-def widget(number: int, version: int) -> bytes:
-    metadata = {
-        "name": f"widget-{number}",
-        "namespace": f"ns-{number % 20}",
-        "uid": f"00000000-0000-4000-8000-{number:012}",
-        "resourceVersion": str(version),
-        "labels": {"app": f"a{number % 50}"},
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-    }
-    return msgspec.json.encode(
-        {
-            "apiVersion": "bench/v1",
-            "kind": "Widget",
-            "metadata": metadata,
-            "spec": {"text": TEXT, "n": number + version},
-        }
-    )
+from tests.integration.widgets import WIDGETS, page, widget
 
 
 class Changing(Transport):
@@ -60,35 +37,19 @@ class Changing(Transport):
         self.expire = asyncio.Event()
         self._objects = objects
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
+    async def request(self, method: str, path: str, *, query: Query = (), **options: Any) -> bytes:
         asked = dict(query)
         start, limit = int(asked.get("continue", "0")), int(asked["limit"])
         self.version += not start
         end = min(start + limit, self._objects)
-        items = b",".join(widget(number, self._version_of(number)) for number in range(start, end))
-        following = str(end) if end < self._objects else ""
-        metadata = msgspec.json.encode({"resourceVersion": str(self.version), "continue": following})
-        return b'{"kind":"WidgetList","apiVersion":"bench/v1","metadata":' + metadata + b',"items":[' + items + b"]}"
+        items = (widget(number, self._version_of(number)) for number in range(start, end))
+        return page(items, self.version, str(end) if end < self._objects else "")
 
     def _version_of(self, number: int) -> int:
         return 1 if number % self._every else self.version
 
     @asynccontextmanager
-    async def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, **options: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         yield self._until_expired()
 
     async def _until_expired(self) -> AsyncIterator[bytes]:
@@ -114,11 +75,12 @@ def forget_peak() -> None:
 async def measured(objects: int, every: int) -> tuple[float, float]:
     collect_rarely()
     server = Changing(objects, every)
+    moved = asyncio.Event()
     informer = Informer(
         server,
         Source(WIDGETS, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "primary"),
         handler=lambda _: None,
-        on_progress=lambda: None,
+        on_progress=moved.set,
         clock=time.monotonic,
         rng=random.Random(1),
         streams=False,
@@ -132,7 +94,8 @@ async def measured(objects: int, every: int) -> tuple[float, float]:
     version = server.version
     server.expire.set()
     while informer.store.resource_version == str(version):
-        await asyncio.sleep(0.01)
+        moved.clear()
+        await moved.wait()
     peak = resident_mib("VmHWM")
     assert len(informer.store) == objects
     running.cancel()

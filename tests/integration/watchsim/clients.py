@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from shards.api.client import JSON, Query, Transport
+from shards.api.client import Query, Transport
 from shards.errors import Expired
 
 PAGE = 7
@@ -22,47 +22,21 @@ Wrap = Callable[[Transport], Transport]
 
 
 class SmallPages(Transport):
-    """Nothing else is changed."""
+    """Nothing else is changed. page: objects of one, at most."""
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self, inner: Transport, page: int = PAGE) -> None:
         self.inner = inner
+        self.page = page
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
-        return await self.inner.request(
-            method,
-            path,
-            query=[(name, _fewer(value) if name == "limit" else value) for name, value in query],
-            body=body,
-            content_type=content_type,
-            user_agent=user_agent,
-            accept=accept,
-            timeout_seconds=timeout_seconds,
-            not_after=not_after,
-        )
+    async def request(self, method: str, path: str, *, query: Query = (), **options: Any) -> bytes:
+        smaller = [(name, str(min(int(value), self.page)) if name == "limit" else value) for name, value in query]
+        return await self.inner.request(method, path, query=smaller, **options)
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self.inner.stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        return self.inner.stream(path, **options)
 
     async def close(self) -> None:
         await self.inner.close()
-
-
-def _fewer(limit: str) -> str:
-    return str(min(int(limit), PAGE))
 
 
 class FirstPageIsAll(SmallPages):
@@ -78,39 +52,29 @@ class FirstPageIsAll(SmallPages):
 class GoesOnAcrossExpiry(SmallPages):
     """After a 410 it watches on from where the server is now, without a list."""
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._stream(path, query, user_agent, idle_seconds)
-
     @asynccontextmanager
-    async def _stream(
-        self, path: str, query: Query, user_agent: str, idle_seconds: float
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        opening = self.inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds)
+    async def stream(self, path: str, **options: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         try:
-            async with opening as chunks:
-                yield self._without_expiry(chunks, path, query, user_agent, idle_seconds)
+            async with self.inner.stream(path, **options) as chunks:
+                yield self._without_expiry(chunks, path, **options)
         except Expired:
-            async with self._from_now(path, query, user_agent, idle_seconds) as chunks:
+            async with self._from_now(path, **options) as chunks:
                 yield chunks
 
-    async def _without_expiry(
-        self, chunks: AsyncIterator[bytes], path: str, query: Query, user_agent: str, idle_seconds: float
-    ) -> AsyncIterator[bytes]:
+    async def _without_expiry(self, chunks: AsyncIterator[bytes], path: str, **options: Any) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             if b'"code":410' in chunk:
-                async with self._from_now(path, query, user_agent, idle_seconds) as again:
+                async with self._from_now(path, **options) as again:
                     async for each in again:
                         yield each
                 return
             yield chunk
 
     def _from_now(
-        self, path: str, query: Query, user_agent: str, idle_seconds: float
+        self, path: str, *, query: Query, **options: Any
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         anywhere = [(name, value) for name, value in query if name != "resourceVersion"]
-        return self.inner.stream(path, query=anywhere, user_agent=user_agent, idle_seconds=idle_seconds)
+        return self.inner.stream(path, query=anywhere, **options)
 
 
 class AnyList(SmallPages):
@@ -131,16 +95,9 @@ class LeavesStreamsOpen(SmallPages):
         super().__init__(inner)
         self.left: list[AbstractAsyncContextManager[AsyncIterator[bytes]]] = []
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._stream(path, query, user_agent, idle_seconds)
-
     @asynccontextmanager
-    async def _stream(
-        self, path: str, query: Query, user_agent: str, idle_seconds: float
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        opening = self.inner.stream(path, query=query, user_agent=user_agent, idle_seconds=idle_seconds)
+    async def stream(self, path: str, **options: Any) -> AsyncIterator[AsyncIterator[bytes]]:
+        opening = self.inner.stream(path, **options)
         self.left.append(opening)
         yield await opening.__aenter__()
 
@@ -152,8 +109,6 @@ class LeavesTasksBehind(SmallPages):
         super().__init__(inner)
         self.tasks: list[asyncio.Task[None]] = []
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         self.tasks.append(asyncio.create_task(asyncio.sleep(1e9), name="left behind"))
-        return super().stream(path, query=query, user_agent=user_agent, accept=accept, idle_seconds=idle_seconds)
+        return super().stream(path, **options)

@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +20,6 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import LEASES
 from fleet.records.record import ShardRecord
-from shards.api.client import JSON, Query
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import FLEET, member, shard, shard_map
 
@@ -153,30 +153,8 @@ class Switching(InProcessTransport):
         super().__init__(api_server, clock=asyncio.get_running_loop().time)
         self.late: list[float] = []
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
-        answer = await super().request(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            user_agent=user_agent,
-            accept=accept,
-            timeout_seconds=timeout_seconds,
-            not_after=not_after,
-        )
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        answer = await super().request(method, path, **options)
         if method == "GET" and path == PATH and self.late:
             await asyncio.sleep(self.late.pop())
         return answer

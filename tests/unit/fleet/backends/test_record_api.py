@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from fleet.records.coordination import CasConflict, CoordinationUnavailable, Pro
 from fleet.records.lease_records import Times
 from fleet.records.object_names import LEASES, Kind, Names
 from fleet.records.shard_lease import lease_from_shard
-from shards.api.client import JSON, Query, Transport
+from shards.api.client import Query, Transport
 from shards.errors import ApiError, NotOwner, ShardError, Unreachable, api_error
 from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from
 from shards.objects import Object
@@ -29,28 +30,15 @@ class Scripted(Transport):
         self.outcomes = list(outcomes)
         self.asked: list[tuple[str, str, Query, bytes | None, str, float | None]] = []
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
-        self.asked.append((method, path, tuple(query), body, user_agent, not_after))
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        query, body, not_after = options.get("query", ()), options.get("body"), options.get("not_after")
+        self.asked.append((method, path, tuple(query), body, options["user_agent"], not_after))
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         if isinstance(outcome, ShardError):
             raise outcome
         return outcome
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         raise NotImplementedError("nothing here watches")
 
     async def close(self) -> None: ...

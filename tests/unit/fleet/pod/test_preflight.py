@@ -13,7 +13,7 @@ from fleet.devcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS
 from fleet.devcluster.server import ApiServer
 from fleet.pod.preflight import Need, PreflightFailed, check_port, check_server, needs
 from fleet.records.object_names import Names
-from shards.api.client import JSON, Client, Query, Transport
+from shards.api.client import Client, Transport
 from shards.authoring.controller import Controller
 from shards.errors import ConfigError, Unreachable, Untrusted, api_error
 from shards.keyrange import PartitionKey
@@ -45,30 +45,16 @@ class ScriptedTransport(Transport):
         self.allows = allows
         self.error = error
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
         if self.error is not None:
             raise self.error
         if method == "GET":
             entries = [{"name": name, "namespaced": namespaced} for name, namespaced in self.served.items()]
             return msgspec.json.encode({"resources": entries})
-        attributes = msgspec.json.decode(body or b"")["spec"]["resourceAttributes"]
+        attributes = msgspec.json.decode(options["body"])["spec"]["resourceAttributes"]
         return msgspec.json.encode({"status": {"allowed": self.allows(attributes)}})
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[Any]:
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[Any]:
         raise AssertionError("no check watches")
 
     async def close(self) -> None: ...
