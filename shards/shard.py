@@ -22,7 +22,8 @@ from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
-from shards.queue.waiting_keys import WaitingKey, clause
+from shards.queue.sentences import clause
+from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView, make_engine, make_views

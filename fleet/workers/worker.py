@@ -23,12 +23,11 @@ from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
-from fleet.workers.failing_records import failing_records
 from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import RunnerContext
-from fleet.workers.waiting_records import waiting_records
+from fleet.workers.stuck_records import failing_records, waiting_records
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_settings import WorkerSettings
 from shards.clock import Clock, boot_seconds

@@ -1,27 +1,21 @@
 """Which keys of one controller in one shard keep failing, since when, how often and why. PURE.
 
-What is kept of an error goes to everybody who may look at the fleet: never a value that a reconcile worked with. Of an
-author's own exception that is its type and the place where it was raised; the log has the rest.
+What is kept of an error goes to everybody who may look at the fleet (`shards.queue.sentences`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import PurePath
 
-from shards.errors import ApiError, ShardError
 from shards.objects import Key
+from shards.queue.sentences import sentence
 
 PATIENCE = 5
 """Failures in a row after which a key counts as failing. Fewer are a server that was away for a moment."""
 
-TEXT_LENGTH = 200
 TEXTS_LIMIT = 1000
 """Keys of which the error is kept. Of more it is known that they fail, since when and how often."""
-
-_VALUE_MARK = "value:"
-"""An API server quotes the values that it refuses behind these letters."""
 
 
 @dataclass(slots=True)
@@ -95,36 +89,3 @@ class FailingKeys:
     def count(self) -> int:
         """How many keep failing."""
         return len(self._lasting)
-
-
-def sentence(error: BaseException) -> str:
-    """One line about an error, for people who may not see what the reconcile saw."""
-    name = type(error).__name__
-    if isinstance(error, ApiError):
-        text = f"{name}: {_without_values(str(error))}"
-    elif isinstance(error, ShardError):
-        text = f"{name}: {error}"
-    elif isinstance(error, TimeoutError) and not error.__traceback__:
-        text = "took too long"
-    else:
-        text = f"{name}{_place(error)}"
-    text = " ".join(text.split())
-    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + "…"
-
-
-def _without_values(text: str) -> str:
-    """What an API server says, up to the first value that it quotes; nothing but the status where it is of a Secret."""
-    if "secret" in text.lower():
-        return text.partition(":")[0]
-    before, mark, _ = text.partition(_VALUE_MARK)
-    return before + mark.rstrip(":")
-
-
-def _place(error: BaseException) -> str:
-    """Where it was raised: the innermost frame, by file and line. No file is read for it: this is the event loop."""
-    frame = error.__traceback__
-    if frame is None:
-        return ""
-    while frame.tb_next is not None:
-        frame = frame.tb_next
-    return f" at {PurePath(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}"

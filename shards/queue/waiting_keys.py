@@ -18,8 +18,6 @@ from shards.objects import Key
 LONG_SECONDS = 30.0
 """What a deletion in the background, a lagging watch or a slow request need is over by then."""
 
-TEXT_LENGTH = 200
-
 MOST_COUNTED = 1000
 """Of the keys that the gate holds back: they are counted once a second, between other tasks of the loop."""
 
@@ -137,9 +135,3 @@ class LongWaits:
 
     def _running(self, now: float) -> Iterable[Key]:
         return takewhile(lambda key: is_long(self.running[key], now), self.running)
-
-
-def clause(reason: object) -> str:
-    """What an error, say, says about a wait, on one line."""
-    text = " ".join(str(reason).split())
-    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + "…"

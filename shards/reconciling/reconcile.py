@@ -25,8 +25,9 @@ from shards.keyrange import KeyRange
 from shards.objects import Key
 from shards.ownership.fence import Fence
 from shards.ownership.view import Live, Place, View, Views
-from shards.queue.failing_keys import FailingKeys, sentence
-from shards.queue.waiting_keys import WaitingKeys, WaitsFor, clause
+from shards.queue.failing_keys import FailingKeys
+from shards.queue.sentences import clause, sentence
+from shards.queue.waiting_keys import WaitingKeys, WaitsFor
 from shards.queue.workqueue import WorkQueue
 from shards.reconciling.run_timer import RunTimer
 from shards.runtime import WorkerRuntime

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shards.errors import Conflict, Forbidden, Invalid, TerminalError, Unreachable
+from shards.errors import TerminalError, Unreachable
 from shards.objects import Key
 from shards.queue import failing_keys
-from shards.queue.failing_keys import PATIENCE, FailingKeys, sentence
+from shards.queue.failing_keys import PATIENCE, FailingKeys
 
 A, B = Key("default", "a", "uid-a"), Key("default", "b", "uid-b")
-PASSWORD = "s3cr3t-value"
 
 
 def failed(keys: FailingKeys, key: Key, times: int, since: float = 0.0) -> None:
@@ -72,42 +71,3 @@ def test_texts_are_kept_for_so_many_keys_and_counts_for_all(monkeypatch: pytest.
     keys.succeeded(Key("default", "a", "a"))
     failed(keys, Key("default", "d", "d"), 5)
     assert [bool(failure.error) for _, failure in keys.lasting(9)] == [True, False, True]
-
-
-def raised(error: Exception) -> Exception:
-    try:
-        raise error
-    except Exception as caught:
-        return caught
-
-
-TOLD = {
-    "an author's own exception: its type and place": (raised(ValueError(f"bad: {PASSWORD}")), "ValueError at test_"),
-    "one with the value in its type's text": (raised(KeyError(PASSWORD)), "KeyError at test_failing_keys.py:"),
-    "a value that a server refused": (
-        Invalid(422, "Invalid", f'Widget "w" is invalid: spec.token: Invalid value: "{PASSWORD}": too short'),
-        'Invalid: 422 Invalid: Widget "w" is invalid: spec.token: Invalid value',
-    ),
-    "whatever a server says of a Secret": (
-        Conflict(409, "Conflict", f'Operation cannot be fulfilled on secrets "s": {PASSWORD}'),
-        "Conflict: 409 Conflict",
-    ),
-    "a permission": (
-        Forbidden(403, "Forbidden", 'widgets is forbidden: User "u" cannot list'),
-        'Forbidden: 403 Forbidden: widgets is forbidden: User "u" cannot list',
-    ),
-    "a timeout": (TimeoutError(), "took too long"),
-}
-
-
-@pytest.mark.parametrize(("error", "text"), TOLD.values(), ids=TOLD)
-def test_no_value_of_an_object_is_told(error: Exception, text: str) -> None:
-    assert sentence(error).startswith(text)
-    assert PASSWORD not in sentence(error)
-
-
-def test_what_is_told_is_one_short_line() -> None:
-    text = sentence(TerminalError("first\nsecond " + "x" * 500))
-    assert text.startswith("TerminalError: first second x")
-    assert len(text) == failing_keys.TEXT_LENGTH
-    assert "\n" not in text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shards.gates.own_writes import Blocked
 from shards.gates.parking import Parked
 from shards.objects import Key, Resource
-from shards.queue.waiting_keys import LONG_SECONDS, MOST_COUNTED, TEXT_LENGTH, LongWaits, WaitingKeys, WaitsFor, clause
+from shards.queue.waiting_keys import LONG_SECONDS, MOST_COUNTED, LongWaits, WaitingKeys, WaitsFor
 
 A, B, C = (Key("ns", name, f"uid-{name}") for name in "abc")
 BLOCKED = Blocked("v1/configmaps ns/a landed 7", frozenset({Resource("", "v1", "configmaps")}), False)
@@ -83,11 +83,6 @@ def test_the_longest_are_told_first_and_no_more_than_asked_for() -> None:
 def test_however_many_the_gate_holds_back_few_are_looked_at() -> None:
     many = {Key("ns", f"{i}", f"{i}"): 0.0 for i in range(5 * MOST_COUNTED)}
     assert waits(parked=many).count(100.0) == MOST_COUNTED
-
-
-def test_a_reason_is_one_line_and_not_endless() -> None:
-    assert clause(ValueError("one\n  two")) == "one two"
-    assert len(clause("x" * 1000)) == TEXT_LENGTH
 
 
 steps = st.lists(st.tuples(st.sampled_from((A, B, C)), st.sampled_from(("waits", "over", "look")), st.floats(0, 50)))
