@@ -12,6 +12,8 @@ from shards.stores.store_reader import Hits, StoreReader
 
 T = TypeVar("T")
 
+_NOTHING = StoreReader()
+
 
 class NamespacedReader(StoreReader):
     """stores: by namespace. sees: whether the view of a namespace is being brought up to date, as far as that is ours.
@@ -40,6 +42,10 @@ class NamespacedReader(StoreReader):
     @property
     def _all(self) -> Iterator[StoreReader]:
         return iter(self._by_namespace.values())
+
+    def _of(self, namespace: str) -> StoreReader:
+        """The view of it; an empty one where it is not watched."""
+        return self._by_namespace.get(namespace, _NOTHING)
 
     # -- the whole ---------------------------------------------------------------------------------------------------
 
@@ -89,24 +95,19 @@ class NamespacedReader(StoreReader):
         return any(name in store for store in self._all)
 
     def get(self, name: ObjectName) -> Object | None:
-        store = self._by_namespace.get(name.namespace)
-        return None if store is None else store.get(name)
+        return self._of(name.namespace).get(name)
 
     def get_as(self, name: ObjectName, type: type[T]) -> T | None:
-        store = self._by_namespace.get(name.namespace)
-        return None if store is None else store.get_as(name, type)
+        return self._of(name.namespace).get_as(name, type)
 
     def raw(self, name: ObjectName) -> bytes | None:
-        store = self._by_namespace.get(name.namespace)
-        return None if store is None else store.raw(name)
+        return self._of(name.namespace).raw(name)
 
     def meta(self, name: ObjectName) -> Meta | None:
-        store = self._by_namespace.get(name.namespace)
-        return None if store is None else store.meta(name)
+        return self._of(name.namespace).meta(name)
 
     def version_of(self, name: ObjectName) -> tuple[str, str] | None:
-        store = self._by_namespace.get(name.namespace)
-        return None if store is None else store.version_of(name)
+        return self._of(name.namespace).version_of(name)
 
     def shows(self, name: ObjectName, uid: str, resource_version: str) -> bool:
         store = self._by_namespace.get(name.namespace)
@@ -126,5 +127,4 @@ class NamespacedReader(StoreReader):
     def select(self, *, namespace: str | None = None, labels: Mapping[str, str] | None = None) -> list[ObjectName]:
         if namespace is None:
             return list(chain.from_iterable(store.select(labels=labels) for store in self._all))
-        store = self._by_namespace.get(namespace)
-        return [] if store is None else store.select(namespace=namespace, labels=labels)
+        return self._of(namespace).select(namespace=namespace, labels=labels)

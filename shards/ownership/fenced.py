@@ -168,7 +168,7 @@ class FencedClient:
             return
         if self._fence.owns(resource):
             self._check_controller(resource, name, found)
-        live = Snapshot(found["metadata"]["uid"], found["metadata"]["resourceVersion"])
+        live = Snapshot.of(found)
         self._decide_again(resource, name, decided, live)
         options = {
             "kind": "DeleteOptions",
@@ -216,7 +216,7 @@ class FencedClient:
             found = await self._requests.read(resource, name, "author")
             if found is None:
                 raise NotFound(404, "NotFound", f"{resource} {name} does not exist")
-            snapshot = Snapshot(found["metadata"]["uid"], found["metadata"]["resourceVersion"])
+            snapshot = Snapshot.of(found)
         metadata = {"uid": snapshot.uid, "resourceVersion": snapshot.resource_version, **(patch.get("metadata") or {})}
         body = {**patch, "metadata": metadata}
         sent = _preconditions(metadata)

@@ -52,6 +52,11 @@ class Snapshot(NamedTuple):
     uid: str
     resource_version: str
 
+    @classmethod
+    def of(cls, body: Object) -> Snapshot:
+        metadata = body["metadata"]
+        return cls(metadata["uid"], metadata["resourceVersion"])
+
 
 class Listing:
     """Objects of a view, decoded one by one as they are asked for; each is a copy of the caller's own.
@@ -114,8 +119,7 @@ class View:
         live = self._above(resource, name, store)
         found = store.get(name) if live is None else live.object
         if found is not None:
-            metadata = found["metadata"]
-            self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+            self._read[resource, name] = Snapshot.of(found)
         return found
 
     def get_as(self, resource: Resource, name: ObjectName, type: type[T]) -> T | None:
@@ -239,9 +243,9 @@ class View:
             self._read.pop((resource, name), None)
             self._overlay[resource, name] = Live(None, version)
             return
-        metadata = body["metadata"]
-        self._overlay[resource, name] = Live(body, metadata["resourceVersion"], hidden, raw=raw)
-        self.wrote(resource, name, Snapshot(metadata["uid"], metadata["resourceVersion"]))
+        snapshot = Snapshot.of(body)
+        self._overlay[resource, name] = Live(body, snapshot.resource_version, hidden, raw=raw)
+        self.wrote(resource, name, snapshot)
 
     def wrote(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
         """The object is known to be at that version; later writes of this reconcile build on it."""
@@ -250,8 +254,7 @@ class View:
 
     def read(self, resource: Resource, name: ObjectName, body: Object) -> None:
         """An object without a view was read live: writes of it carry that version."""
-        metadata = body["metadata"]
-        self._read[resource, name] = Snapshot(metadata["uid"], metadata["resourceVersion"])
+        self._read[resource, name] = Snapshot.of(body)
 
     def version(self, resource: Resource) -> str:
         """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""
