@@ -13,6 +13,7 @@ from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.logs.logs import dropped_lines
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
+from fleet.records.object_names import LEASES
 from fleet.records.record import Incarnation
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
@@ -25,7 +26,6 @@ from shards.errors import ApiError, Unreachable
 from shards.journal import Journal
 from shards.keyrange import KeyRange
 from shards.metrics import RequestMetrics, ShardMetrics
-from shards.objects import Resource
 from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.shard import Shard
@@ -33,8 +33,6 @@ from shards.transport.kube import KubeTransport, connect
 from shards.watching.source import probe_server_side_sharding
 
 log = logging.getLogger(__name__)
-
-LEASES = Resource("coordination.k8s.io", "v1", "leases")
 
 
 def member_name(plan: RunPlan, slot: int) -> str:

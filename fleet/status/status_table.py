@@ -9,7 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from fleet.status.statusview import OWNED_STATES, FleetStatus, MemberState, ShardRow, ShardState
+from fleet.status.statusview import OWNED_STATES, FleetStatus, MemberRow, MemberState, ShardRow, ShardState
 from shards.keyrange import KeyRange
 
 _MEMBER_STYLES = {
@@ -22,6 +22,7 @@ _NO_WIDTH = 10_000
 _NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
 _NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times"}
 _WRAPPED = ("why", "last error", "because")
+_FAILING, _WAITING = "bold red", "yellow"
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
 
 
@@ -74,9 +75,9 @@ def _headline(status: FleetStatus) -> Text:
         text.append(f"  {unowned} unowned", "bold red")
     failing, waiting = status.failing_keys, status.waiting_keys
     if failing:
-        text.append(f"  {failing} {'key keeps' if failing == 1 else 'keys keep'} failing", "bold red")
+        text.append(f"  {failing} {'key keeps' if failing == 1 else 'keys keep'} failing", _FAILING)
     if waiting:
-        text.append(f"  {waiting} {'key waits' if waiting == 1 else 'keys wait'} for long", "yellow")
+        text.append(f"  {waiting} {'key waits' if waiting == 1 else 'keys wait'} for long", _WAITING)
     if failing or waiting:
         text.append(": --failing", "dim")
     return text
@@ -95,7 +96,7 @@ def _members(status: FleetStatus) -> Table:
         ago = "?" if row.renewed_seconds_ago is None else f"~{max(row.renewed_seconds_ago, 0):.0f} s"
         cells = [str(row.epoch), f"{row.shards} of {row.targets}", str(row.objects), str(row.queue_depth)]
         cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago]
-        marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting), "revision": Text(row.revision)}
+        marks = {**_stuck(row), "revision": Text(row.revision)}
         marks["budget"] = Text("" if row.budget_share is None else f"{row.budget_share:.0%}")
         table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *(marks[name] for name in shown))
     return table
@@ -115,7 +116,7 @@ def _shards(status: FleetStatus, longest: int) -> Table:
     for row in rows:
         owner = f"{row.owner}@{row.owner_epoch}" if row.owner else "-"
         target = "" if row.target == row.owner else row.target or "-"
-        marks = {"failing": _failing(row.failing), "waiting": _waiting(row.waiting)}
+        marks = _stuck(row)
         table.add_row(
             KeyRange.parse(row.range).short,
             Text(row.state, _SHARD_STYLES.get(row.state, "red")),
@@ -128,9 +129,7 @@ def _shards(status: FleetStatus, longest: int) -> Table:
             *(marks[name] if row.owner else "" for name in shown),
             row.why,
         )
-    if left_out:
-        table.caption = f"and {left_out} more"
-    return table
+    return _with_rest(table, left_out)
 
 
 def _calm(row: ShardRow) -> int:
@@ -140,12 +139,12 @@ def _calm(row: ShardRow) -> int:
     return 2 if row.state is ShardState.OWNED and not (row.failing or row.waiting or row.why) else 1
 
 
-def _failing(keys: int) -> Text:
-    return Text(str(keys), "bold red" if keys else "")
-
-
-def _waiting(keys: int) -> Text:
-    return Text(str(keys), "yellow" if keys else "")
+def _stuck(row: MemberRow | ShardRow) -> dict[str, Text]:
+    """How many keys keep failing, and how many wait for long, by the name of the column."""
+    return {
+        "failing": Text(str(row.failing), _FAILING if row.failing else ""),
+        "waiting": Text(str(row.waiting), _WAITING if row.waiting else ""),
+    }
 
 
 def stuck_keys(status: FleetStatus) -> list[RenderableType]:

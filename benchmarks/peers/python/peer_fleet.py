@@ -76,9 +76,8 @@ def main():
         directory = pathlib.Path(scratch)
         counting = directory / "counts"
         counting.mkdir()
-        command = [sys.executable, "-c", "import sys; from fleet.cli import main; sys.exit(main())"]
         running = subprocess.Popen(
-            [*command, "run", "--config", str(config(directory))],
+            [*p.FLEET_RUN, "--config", str(config(directory))],
             env={**os.environ, "BENCH_COUNTS": str(counting)},
             stdout=sys.stderr,
             preexec_fn=lambda: set_parent_death_signal(signal.SIGTERM),  # a harness that is killed leaves no fleet

@@ -35,9 +35,8 @@ class Pod:
         self.name = name
         self.run_dir = scratch / name
         environment = {"BENCH_COUNTS": str(scratch / "counts"), "POD_NAME": name, "POD_UID": f"uid-of-{name}"}
-        command = [sys.executable, "-c", "import sys; from fleet.cli import main; sys.exit(main())", "run"]
         self.process = subprocess.Popen(
-            [*command, "--config", str(scratch / "fleet.yaml"), "--run-dir", str(self.run_dir)],
+            [*p.FLEET_RUN, "--config", str(scratch / "fleet.yaml"), "--run-dir", str(self.run_dir)],
             env={**os.environ, **environment, "POD_NAMESPACE": "default"},
             stdout=sys.stderr,
             preexec_fn=lambda: set_parent_death_signal(signal.SIGKILL),
