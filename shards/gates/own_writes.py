@@ -41,6 +41,9 @@ UNKNOWN = (Phase.SENT, Phase.IN_DOUBT)
 NEEDS_READ = (*UNKNOWN, Phase.STALE)
 """Nothing that a view shows ends these."""
 
+OVERDUE_SECONDS = 75.0
+"""A write that a view has not shown for so long may never be shown: a watch that is silent is replaced by then."""
+
 
 @dataclass(slots=True, eq=False)
 class Barrier:
@@ -56,6 +59,8 @@ class Barrier:
     uid: str
     resource_version: str
     phase: Phase = Phase.SENT
+    since: float | None = None
+    """When it was first found, or last told, to be waiting."""
 
     def seen(self, view: StoreReader) -> bool:
         """Whether the view includes the write, or proves it past."""
@@ -185,12 +190,26 @@ class OwnWrites:
         else:
             self.failed(barrier)
 
-    def sweep(self, views: Views, limit: int = 100) -> None:
+    def sweep(self, views: Views, now: float, limit: int = 100) -> list[Key]:
         """Forgets what the views show by now, for up to `limit` keys, in turn: a key that never runs again would
-        keep its last write for ever."""
+        keep its last write for ever.
+
+        Returns those of them that have been waiting for OVERDUE_SECONDS, each again after as long. The event that shows
+        their write may be lost, and nothing else may ever wake them.
+        """
+        overdue = []
         for key in list(islice(self._barriers, limit)):
-            if self.waiting(key, views):
-                self._barriers.move_to_end(key)
+            waiting = self.waiting(key, views)
+            if not waiting:
+                continue
+            self._barriers.move_to_end(key)
+            for barrier in waiting:
+                barrier.since = now if barrier.since is None else barrier.since
+            if any(barrier.since is not None and now - barrier.since >= OVERDUE_SECONDS for barrier in waiting):
+                overdue.append(key)
+                for barrier in waiting:
+                    barrier.since = now
+        return overdue
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
         """All writes that the views do not show, by resource; for the watermark."""

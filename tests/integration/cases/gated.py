@@ -83,11 +83,11 @@ class Gated(World):
         return self.website(name, **spec)
 
     async def eventually(self, condition: Callable[[], bool], *, within_seconds: float, what: str) -> float:
-        """Looks every 10 virtual milliseconds. Returns after how many seconds it held. Fails with `what`."""
+        """Looks a thousand times. Returns after how many virtual seconds it held. Fails with `what`."""
         began = self.clock()
         while not condition():
             assert self.clock() < began + within_seconds, f"not within {within_seconds:g} s: {what}"
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(within_seconds / 1000)
         return self.clock() - began
 
 

@@ -290,10 +290,19 @@ class TestHousekeeping:
             created(writes, 20 + index, key=Key("ns", f"k{index}", f"u{index}"))
         cache.shows(24)
         for _ in range(4):
-            writes.sweep(cache.views, limit=3)
+            writes.sweep(cache.views, 0.0, limit=3)
         assert len(writes) == 5
 
     def test_a_sweep_keeps_what_is_not_seen(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_write_that_is_not_shown_for_long_makes_its_key_overdue_now_and_then(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        told = [now for now in range(1000, 1200) if writes.sweep(cache.views, float(now)) == [KEY]]
+        assert told == [1075, 1150]
+        cache.shows(20)
+        assert writes.sweep(cache.views, 2000.0) == []
