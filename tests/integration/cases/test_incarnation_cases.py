@@ -31,7 +31,7 @@ def _ended(world: Gated, result: str) -> float:
     return world.metric("controller_runtime_reconcile_total", controller=CONTROLLER, result=result)
 
 
-# -- B08: it exists already, and the view cannot find it ------------------------------------------------------------------
+# -- B08: it exists already, and the view cannot find it ---------------------------------------------------------------
 
 
 async def ensured(ctx: Context, request: Request) -> None:
@@ -92,7 +92,7 @@ async def test_b08_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _ended(world, "conflict") > 3
 
 
-# -- B14: gone before its create is answered ------------------------------------------------------------------------------
+# -- B14: gone before its create is answered ---------------------------------------------------------------------------
 
 
 class Poster:
@@ -144,7 +144,7 @@ async def test_b14_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[0] is not None
 
 
-# -- B16: a restart, or a new owner, that goes back in time ---------------------------------------------------------------
+# -- B16: a restart, or a new owner, that goes back in time ------------------------------------------------------------
 
 NODE = "node-1"
 

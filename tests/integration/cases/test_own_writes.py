@@ -48,7 +48,7 @@ async def named(ctx: Context, request: Request) -> None:
         await ctx.client.patch(CONFIGMAPS, request.name, {"data": wanted})
 
 
-# -- B01: a view that does not show a create, an update or a deletion yet ------------------------------------------------
+# -- B01: a view that does not show a create, an update or a deletion yet ----------------------------------------------
 
 
 async def _created_and_woken(world: Gated) -> None:
@@ -123,7 +123,7 @@ async def test_b01_without_the_gate_the_deletion_is_decided_again_and_ended_by_i
         assert world.live_reads() > 1
 
 
-# -- B02: a status that the view does not show yet -----------------------------------------------------------------------
+# -- B02: a status that the view does not show yet ---------------------------------------------------------------------
 
 
 class Machine:
@@ -165,7 +165,7 @@ async def test_b02_without_the_gate_it_is_done_again() -> None:
         assert len(machine.calls) > 1
 
 
-# -- B04: what is waited for does not come for longer than anybody waits -------------------------------------------------
+# -- B04: what is waited for does not come for longer than anybody waits -----------------------------------------------
 
 PAGES = 8
 STARVED_SECONDS = 360.0
@@ -194,7 +194,7 @@ async def test_b04_without_the_gate_there_are_more_of_them_with_each_run() -> No
         assert len(world.posts()) >= 5 * PAGES
 
 
-# -- B05: what is remembered of an object must not hold up its successor --------------------------------------------------
+# -- B05: what is remembered of an object must not hold up its successor -----------------------------------------------
 
 
 async def _recreated(world: Gated) -> float:
@@ -230,7 +230,7 @@ async def test_b05_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await _recreated(world) > 1.0
 
 
-# -- B17: a burst -------------------------------------------------------------------------------------------------------
+# -- B17: a burst ------------------------------------------------------------------------------------------------------
 
 
 async def _burst(world: Gated) -> None:
