@@ -9,7 +9,7 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import FAULTS, READS, Act, Invariant
 from fleet.devcluster.recording.journal import LOST, Entry
 from shards.api.useragent import UserAgent
-from shards.objects import at_least, newest
+from shards.versions import at_least, newest
 
 
 @dataclass(slots=True)
