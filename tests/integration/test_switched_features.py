@@ -15,6 +15,7 @@ from shards.authoring.controller import Controller
 from shards.features import Canary, Feature
 from shards.keyrange import KeyRange
 from shards.settings import GateSettings, ShardSettings
+from shards.shard import Shard
 from tests.integration.small_fleet import WEBSITES, SmallFleet, eventually, running, website
 from tests.integration.test_stale_views import PAGES, Runs
 
@@ -35,7 +36,7 @@ def watched(fleet: SmallFleet) -> dict[KeyRange, str]:
         each: str(runner.shard.views[str(WEBSITES)].source.mode)
         for worker in fleet.members.values()
         for each, runner in worker.runners.items()
-        if runner.shard is not None and runner.shard.open
+        if isinstance(runner.shard, Shard) and runner.shard.open
     }
 
 
