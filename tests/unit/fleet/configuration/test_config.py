@@ -28,7 +28,8 @@ def fields(section: type[msgspec.Struct] = FleetConfig, path: str = "") -> Itera
 
 def documented_attributes() -> set[tuple[str, str]]:
     found = set()
-    nodes = [node for module in (config, rollout_config) for node in ast.parse(Path(str(module.__file__)).read_text()).body]
+    sources = [Path(str(module.__file__)).read_text() for module in (config, rollout_config)]
+    nodes = [node for source in sources for node in ast.parse(source).body]
     for node in nodes:
         if isinstance(node, ast.ClassDef):
             for field, after in zip(node.body, node.body[1:], strict=False):
