@@ -17,7 +17,7 @@ from typing import NamedTuple
 from shards.gates.floors import Floors
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
-from shards.versions import Version, includes
+from shards.versions import includes, must_be_one
 
 Views = Mapping[Resource, StoreReader]
 
@@ -47,6 +47,9 @@ thousand children in one run is still within it."""
 NEEDS_READ = (*UNKNOWN, Phase.STALE)
 """Nothing that a view shows ends these."""
 
+OVERDUE_SECONDS = 75.0
+"""A write that a view has not shown for so long may never be shown: a watch that is silent is replaced by then."""
+
 
 @dataclass(slots=True, eq=False)
 class Barrier:
@@ -62,21 +65,21 @@ class Barrier:
     uid: str
     resource_version: str
     phase: Phase = Phase.SENT
-
-    @property
-    def version(self) -> Version:
-        return Version(self.resource, self.resource_version)
+    since: float | None = None
+    """When it was first found, or last told, to be waiting."""
 
     def seen(self, view: StoreReader) -> bool:
         """Whether the view includes the write, or proves it past.
 
         Raises Incomparable for a view of another resource.
         """
-        past = view.includes(self.name, self.uid, self.version)
+        if view.resource is not self.resource:
+            must_be_one(view.resource, self.resource)
         if self.phase is Phase.LANDED:
-            return past
+            return view.shows(self.name, self.uid, self.resource_version)
         if self.phase is Phase.DELETED:
             # Absence alone proves nothing: the view may not have seen the object yet.
+            past = view.shows(self.name, self.uid, self.resource_version)
             return view.name_of(self.uid) is None and (past or view.gone(self.uid))
         return False
 
@@ -135,7 +138,7 @@ class OwnWrites:
 
     def landed(self, barrier: Barrier, uid: str, resource_version: str) -> None:
         """The answer came: the object is at this version."""
-        for other in self._answered(barrier):
+        for other in self._answered(barrier) if len(self._barriers.get(barrier.key, ())) > 1 else ():
             later = other.uid == uid and other.resource_version != resource_version
             later = later and includes(other.resource_version, resource_version)
             if other.phase is Phase.LANDED and later:
@@ -200,8 +203,10 @@ class OwnWrites:
 
     def waiting(self, key: Key, views: Views) -> tuple[Barrier, ...]:
         """The key's writes that its view does not show. Forgets the others."""
-        barriers = [each for each in self._barriers.get(key, ()) if not each.seen(views[each.resource])]
-        self._keep(key, barriers)
+        known = self._barriers.get(key, ())
+        barriers = [each for each in known if not each.seen(views[each.resource])]
+        if len(barriers) != len(known):
+            self._keep(key, barriers)
         return tuple(barriers)
 
     def settle(self, barrier: Barrier, live: Meta | None, view: StoreReader, *, admitted: bool) -> None:
@@ -219,13 +224,27 @@ class OwnWrites:
         else:
             self.failed(barrier)
 
-    def sweep(self, views: Views, limit: int = 100) -> None:
+    def sweep(self, views: Views, now: float, limit: int = 100) -> list[Key]:
         """Forgets what the views show by now, for up to `limit` keys, in turn: a key that never runs again would
-        keep its last write for ever."""
+        keep its last write for ever.
+
+        Returns those of them that have been waiting for OVERDUE_SECONDS, each again after as long. The event that shows
+        their write may be lost, and nothing else may ever wake them.
+        """
+        overdue = []
         for key in list(islice(self._barriers, limit)):
-            if self.waiting(key, views):
-                self._barriers.move_to_end(key)
+            waiting = self.waiting(key, views)
+            if not waiting:
+                continue
+            self._barriers.move_to_end(key)
+            for barrier in waiting:
+                barrier.since = now if barrier.since is None else barrier.since
+            if any(barrier.since is not None and now - barrier.since >= OVERDUE_SECONDS for barrier in waiting):
+                overdue.append(key)
+                for barrier in waiting:
+                    barrier.since = now
         self.floors.sweep(views, limit)
+        return overdue
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
         """All writes that the views do not show, by resource; for the watermark."""
@@ -250,8 +269,9 @@ class OwnWrites:
         if barrier not in barriers:
             return  # it was seen and forgotten while a live read asked for it; a later write may stand in its place
         barrier.phase, barrier.uid, barrier.resource_version = phase, uid, resource_version
-        past = self._answered(barrier)
-        self._keep(barrier.key, [each for each in barriers if each not in past])
+        if len(barriers) > 1:
+            past = self._answered(barrier)
+            self._keep(barrier.key, [each for each in barriers if each not in past])
         self._bound(barrier, resource_version if phase is Phase.LANDED else "")
 
     def _bound(self, barrier: Barrier, version: str) -> None:

@@ -22,7 +22,7 @@ from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, 
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
-from shards.versions import includes, newest
+from shards.versions import Version, newest
 from shards.watching.source import FilterMode, Source
 
 log = logging.getLogger(__name__)
@@ -145,15 +145,15 @@ class Fence:
         self.redecided.clear()
         self.created.clear()
 
-    def compare_answer(self, resource: Resource, version: str, *, based_on: str, view: str) -> None:
+    def compare_answer(self, answered: Version, *, based_on: str, view: Version) -> None:
         """A write was answered with that version. Where the view was past that when it was sent, the server's history
         went back since, and the view does not know yet: a server gives out no version twice.
 
         based_on: the version that the write was based on, which one that changes nothing is answered with. view: the
         version of the resource's view when it was sent.
         """
-        if version != based_on and includes(view, version):
-            self.history_lost(resource)
+        if answered.text != based_on and view.includes(answered):
+            self.history_lost(answered.resource)
 
     def room_for_destruction(self, key: Key) -> None:
         """Raises NotReadyYet where writes are not remembered one by one any more: nothing is destroyed then."""

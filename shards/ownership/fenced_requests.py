@@ -12,6 +12,7 @@ from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
 from shards.ownership.view import Snapshot, View
+from shards.versions import Version
 
 REQUEST_SECONDS = 30.0
 """Longest request; the remaining lease usually says less."""
@@ -74,12 +75,12 @@ class FencedRequests:
             # The successor may be another worker's.
             raise TerminalError(f"{view.key} is gone: the object that has its name now is another one")
         path = resource.path(name.namespace, "" if method == "POST" else name.name, subresource)
-        barrier, seen = None, ""
+        barrier = seen = None
         if method == "DELETE":
             fence.room_for_destruction(view.key)
         if resource in fence.sources:
             barrier = fence.writes.begin(view.key, resource, name, uid, version)
-            seen = fence.stores[resource].resource_version
+            seen = fence.stores[resource].version
         result = "in_doubt"
         task = asyncio.current_task()
         assert task is not None, "requests are sent from tasks"
@@ -124,11 +125,11 @@ class FencedRequests:
         *,
         deletion: bool,
         subresource: str,
-        seen: str,
+        seen: Version | None,
     ) -> Object:
         """The server carried the write out: the gate and this reconcile's view learn what the answer says.
 
-        seen: version of the resource's view when the request was sent.
+        seen: version of the resource's view when the request was sent; None without a view.
         """
         fence, view = self.fence, self.view
         body: Object = msgspec.json.decode(answer)
@@ -141,7 +142,8 @@ class FencedRequests:
             return body
         metadata = body["metadata"]
         uid, version = metadata["uid"], metadata["resourceVersion"]
-        fence.compare_answer(resource, version, based_on=barrier.resource_version, view=seen)
+        if seen is not None:
+            fence.compare_answer(Version(resource, version), based_on=barrier.resource_version, view=seen)
         barrier.name = name = ObjectName(metadata.get("namespace", ""), metadata["name"])
         # The answer to a subresource may lack what the filter looks at, of an object that the view has yet to show.
         delivered = fence.reached(resource, meta_in(answer)) or fence.writes.expects(view.key, resource, uid)

@@ -116,6 +116,15 @@ class ParkedKeys:
         self._park(fence, key, blocked, now, wake)
         return True
 
+    def overdue(self, fence: Fence, now: float) -> list[Key]:
+        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown.
+
+        Forgets what the views show by now, and what it remembers of keys that wait for nothing any more.
+        """
+        self.parking.sweep(lambda key: key in fence.writes)
+        overdue = fence.writes.sweep(self._stores, now)
+        return [key for key in overdue if key not in self.parking.keys] if self._runtime.settings.gate.enabled else []
+
     def _out_of_sight(self, key: Key) -> bool:
         """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
         blind = any(store.blind(key.namespace) for store in self._by_namespace)
@@ -128,11 +137,6 @@ class ParkedKeys:
         overlay = self.overlays.pop(key, None)
         self.parking.release(key, lagging=overlay is not None)
         return overlay
-
-    def sweep(self, fence: Fence) -> None:
-        """Forgets what the views show by now, and what is remembered of keys that wait for nothing any more."""
-        fence.writes.sweep(self._stores)
-        self.parking.sweep(lambda key: key in fence.writes)
 
     async def close(self) -> None:
         """Cancels the live reads."""

@@ -326,13 +326,22 @@ class TestHousekeeping:
             created(writes, 20 + index, key=Key("ns", f"k{index}", f"u{index}"))
         cache.shows(24)
         for _ in range(4):
-            writes.sweep(cache.views, limit=3)
+            writes.sweep(cache.views, 0.0, limit=3)
         assert len(writes) == 5
 
     def test_a_sweep_keeps_what_is_not_seen(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_write_that_is_not_shown_for_long_makes_its_key_overdue_now_and_then(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        told = [now for now in range(1000, 1200) if writes.sweep(cache.views, float(now)) == [KEY]]
+        assert told == [1075, 1150]
+        cache.shows(20)
+        assert writes.sweep(cache.views, 2000.0) == []
 
 
 class TestTheBound:
@@ -367,18 +376,18 @@ class TestTheBound:
         assert writes.full(KEY)
         assert writes.full(OTHER)
         cache.pages.replace([], "21")
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert not writes.full(OTHER)
 
     def test_a_key_beyond_it_stays_so_until_its_view_is_there(self, writes: OwnWrites, cache: Cache) -> None:
         self.children(writes, range(20, 22))
         self.children(writes, range(22, 24), OTHER)
         cache.pages.bookmark("21")
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert not writes.full(KEY)
         assert writes.full(OTHER)
         cache.pages.bookmark("23")
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert not writes.full(OTHER)
 
     @pytest.mark.parametrize("outcome", ["in doubt", "deleted", "refused", "odd"])
