@@ -134,6 +134,7 @@ def stops_at_an_error(*, cured: bool = False) -> Controller:
         store, name = ctx.store.get(), request.name
         if store is None or ((store.get("status") or {}).get("state") == "error" and not cured):
             return
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(name, name, store["spec"]["replicas"], volumes=False))
         config = ctx.store.get(STATEFUL_SETS, f"{name}-cfg")
         going = config is not None and config["metadata"].get("deletionTimestamp")
         if not store["spec"]["sharding"]:

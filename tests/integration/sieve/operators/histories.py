@@ -95,7 +95,7 @@ def never_shrinks(*, cured: bool = False) -> Controller:
             return
         wanted, members = store["spec"]["replicas"], ctx.store.get(STATEFUL_SETS, name)
         have = members["spec"]["replicas"] if members is not None and not cured else 0
-        await ctx.client.ensure(STATEFUL_SETS, stateful_set(name, name, max(wanted, have)))
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(name, name, max(wanted, have), volumes=False))
 
     return controller
 
