@@ -13,8 +13,9 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from shards.objects import Key, Meta, ObjectName, Resource, version_key
+from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
+from shards.versions import Version, includes
 
 Views = Mapping[Resource, StoreReader]
 
@@ -62,16 +63,21 @@ class Barrier:
     since: float | None = None
     """When it was first found, or last told, to be waiting."""
 
+    @property
+    def version(self) -> Version:
+        return Version(self.resource, self.resource_version)
+
     def seen(self, view: StoreReader) -> bool:
-        """Whether the view includes the write, or proves it past."""
+        """Whether the view includes the write, or proves it past.
+
+        Raises Incomparable for a view of another resource.
+        """
+        past = view.includes(self.name, self.uid, self.version)
         if self.phase is Phase.LANDED:
-            return view.shows(self.name, self.uid, self.resource_version)
+            return past
         if self.phase is Phase.DELETED:
-            if view.name_of(self.uid) is not None:
-                return False
             # Absence alone proves nothing: the view may not have seen the object yet.
-            past = bool(self.resource_version) and view.shows(self.name, self.uid, self.resource_version)
-            return past or view.gone(self.uid)
+            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
         return False
 
     def __str__(self) -> str:
@@ -111,7 +117,8 @@ class OwnWrites:
     def landed(self, barrier: Barrier, uid: str, resource_version: str) -> None:
         """The answer came: the object is at this version."""
         for other in self._answered(barrier):
-            later = other.uid == uid and version_key(other.resource_version) > version_key(resource_version)
+            later = other.uid == uid and other.resource_version != resource_version
+            later = later and includes(other.resource_version, resource_version)
             if other.phase is Phase.LANDED and later:
                 self._drop(barrier)  # two writes at a time, whose answers came in the other order
                 return

@@ -17,10 +17,11 @@ from shards.gates.own_writes import OwnWrites
 from shards.keyrange import WHOLE
 from shards.limits.request_limiter import RequestLimiter
 from shards.metrics import ShardMetrics
-from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of, newest
+from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
+from shards.versions import newest
 from shards.watching.source import FilterMode, Source
 
 LATELY_SECONDS = 60.0

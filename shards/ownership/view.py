@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from shards.errors import ConfigError
-from shards.objects import Key, Object, ObjectName, Resource, at_least, meta_of, newest
+from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
+from shards.versions import at_least, newest
 
 T = TypeVar("T")
 
