@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from shards.authoring.controller import Controller
 from tests.integration.sieve.indirect import INDIRECT
 from tests.integration.sieve.intermediate import INTERMEDIATE
 from tests.integration.sieve.parts import DATASTORES
@@ -19,7 +21,8 @@ def _cured(scenario: Scenario) -> Scenario:
         off = Change(DATASTORES, "one", {"spec": {"tserverUIPort": None}})
         steps = tuple(off if isinstance(each, Change) else each for each in scenario.workload)
         return replace(right, workload=steps)
-    return replace(right, make=partial(scenario.make, cured=True))
+    make: Callable[..., Controller] = scenario.make
+    return replace(right, make=partial(make, cured=True))
 
 
 CURES = {each.number: _cured(each) for each in (*INTERMEDIATE, *UNOBSERVED, *INDIRECT) if each.fails_with}

@@ -44,12 +44,11 @@ def orphans(number: int, bug: str, resource: str) -> Scenario:
         bug,
         "X",
         partial(detours.keeps_what_users_need, resource),
-        (held, made, Remove(DATASTORES, "one"), gone(DATASTORES, "one"), gone(resource, "one-users"), held, made),
+        (held, made, Remove(DATASTORES, "one"), gone(DATASTORES, "one"), gone(resource, "one-users"), Wait(10.0)),
         (
             Rule(deleted(DATASTORES, "one", at=At.WRITE), (Pause(),)),
             Rule(deleted(resource, "one-users"), (Resume(0.5),)),
         ),
-        fails_without=False,
     )
 
 

@@ -24,9 +24,9 @@ CLUSTER_LABEL = "cluster"
 FINALIZER = "sieve.shardfleet.dev/cleanup"
 
 _PORT = {"type": "integer", "minimum": 1}
-_OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_SPEC = {**_OPEN, "properties": {"tserverUIPort": _PORT}}
-_SCHEMA = {"openAPIV3Schema": {**_OPEN, "properties": {"spec": _SPEC}}}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SPEC = {**OPEN, "properties": {"tserverUIPort": _PORT}}
+_SCHEMA = {"openAPIV3Schema": {**OPEN, "properties": {"spec": _SPEC}}}
 DEFINITION: Object = {
     "metadata": {"name": "datastores.sieve.shardfleet.dev"},
     "spec": {

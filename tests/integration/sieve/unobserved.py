@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shards.objects import Object
 from tests.integration.sieve.intermediate import RUNNING, scaled
 from tests.integration.sieve.operators import histories
 from tests.integration.sieve.parts import DATASTORES, PODS, STATEFUL_SETS, datastore
@@ -27,7 +28,7 @@ SEEN_SECONDS = 10.0
 
 def wanted(field: str, first: object, *values: object) -> tuple[Make | Change | Until | Wait, ...]:
     """A field takes one value after the other."""
-    spec = {"replicas": 2, field: first}
+    spec: Object = {"replicas": 2, field: first}
     steps: list[Make | Change | Until | Wait] = [Make(datastore(**spec)), Until(PODS, "one-0", *RUNNING)]
     for each in values:
         steps += [Wait(SEEN_SECONDS), Change(DATASTORES, "one", {"spec": {field: each}})]

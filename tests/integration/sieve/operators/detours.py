@@ -8,7 +8,8 @@ import asyncio
 from shards import Context, Controller, Request
 from shards.objects import Object
 from tests.integration.sieve.actor import is_ready
-from tests.integration.sieve.operators.rings import ring, without_finalizer
+from tests.integration.sieve.operators.finalizing import without_finalizer
+from tests.integration.sieve.operators.rings import ring
 from tests.integration.sieve.operators.steps import pods_of, scale, sealed
 from tests.integration.sieve.parts import (
     CLUSTER_LABEL,
@@ -115,7 +116,7 @@ def keeps_what_users_need(resource: str) -> Controller:
             return
         if FINALIZER in store["metadata"].get("finalizers", ()) and store["metadata"].get("deletionTimestamp"):
             await without_finalizer(ctx, store)
-            await asyncio.sleep(0.5)  # it asks the database
+            await asyncio.sleep(0.02)  # it asks the database
         for each in (f"{name}-users", f"{name}-internal"):
             if ctx.store.get(resource, each) is None:
                 body = sealed(each, name)
@@ -161,6 +162,7 @@ def opens_a_port() -> Controller:
         store, name = ctx.store.get(), request.name
         if store is None:
             return
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(name, name, store["spec"]["replicas"], volumes=False))
         port = store["spec"].get("tserverUIPort")
         if port:
             await ctx.client.ensure(SERVICES, service(f"{name}-ui", name, port))

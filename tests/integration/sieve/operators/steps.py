@@ -9,10 +9,10 @@ from functools import partial
 from shards import Context, Controller, Request
 from shards.objects import Object
 from tests.integration.sieve.actor import is_ready
-from tests.integration.sieve.operators.rings import ring, volumes_of, without_finalizer
+from tests.integration.sieve.operators.finalizing import without_finalizer
+from tests.integration.sieve.operators.rings import ring, volumes_of
 from tests.integration.sieve.parts import (
     CLUSTER_LABEL,
-    DATASTORES,
     FINALIZER,
     PODS,
     SECRETS,
