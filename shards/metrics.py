@@ -14,6 +14,8 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from shards.act_metrics import ActMetrics
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _QUEUE_SECONDS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
@@ -91,6 +93,7 @@ class ShardMetrics:
         self._queues()
         self._gates()
         self._views()
+        self.acts = ActMetrics(self._registry)
 
     def _reconciles(self) -> None:
         self.reconciles = self._counter(
@@ -176,7 +179,7 @@ class ShardMetrics:
         )
         self.live_reads = self._counter(
             "shardfleet_gate_live_reads_total",
-            "Live reads, by purpose (gate, delete, author, adopt) and result (found, absent, failed, over_budget).",
+            "Live reads, by purpose (gate, delete, scale, confirmed, lease, author) and result (found, absent, failed).",
             "controller",
             "purpose",
             "result",
@@ -251,6 +254,7 @@ class ShardMetrics:
         """Removes the gauges of a controller's shard that left this worker."""
         for gauge in self._shard_gauges:
             gauge.remove_by_labels({"controller": controller, "shard": shard})
+        self.acts.degraded.remove_by_labels({"controller": controller, "shard": shard})
 
     def forget_view(self, view: str, shard: str) -> None:
         """The same of one view of the shard."""

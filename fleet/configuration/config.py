@@ -12,16 +12,14 @@ from typing import Literal
 
 import msgspec
 
+from fleet.configuration.gate_config import GateConfig
+from fleet.configuration.section import Section
 from fleet.rules.membership import ACTING_SHARE
 from shards.keyrange import PartitionKey
-from shards.settings import ClientSettings, GateSettings, QueueSettings, ScopeSettings, ShardSettings
+from shards.settings import ClientSettings, QueueSettings, ScopeSettings, ShardSettings
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A mapping in the file. Frozen: a config is replaced, never edited."""
-
-
-class ShardsConfig(_Section, frozen=True):
+class ShardsConfig(Section, frozen=True):
     """`shards`: how the key space is cut."""
 
     count: int = 16
@@ -36,7 +34,7 @@ class ShardsConfig(_Section, frozen=True):
     surprises. Only false is supported so far."""
 
 
-class WorkersConfig(_Section, frozen=True):
+class WorkersConfig(Section, frozen=True):
     """`workers`: the processes in one pod."""
 
     per_pod: int = 2
@@ -56,7 +54,7 @@ class WorkersConfig(_Section, frozen=True):
         return self.leave_seconds + self.drain_seconds + 5.0
 
 
-class CoordinationConfig(_Section, frozen=True):
+class CoordinationConfig(Section, frozen=True):
     """`coordination`: who is alive and who owns what."""
 
     backend: Literal["kubernetes"] = "kubernetes"
@@ -87,7 +85,7 @@ class CoordinationConfig(_Section, frozen=True):
         return min(5.0, self.lease_seconds * 0.35)
 
 
-class RebalanceConfig(_Section, frozen=True):
+class RebalanceConfig(Section, frozen=True):
     """`rebalance`: how eagerly shards are moved."""
 
     churn_per_round: float = 0.1
@@ -102,18 +100,7 @@ class RebalanceConfig(_Section, frozen=True):
     takes; during a grace its keys have no owner. Raise it where moving a shard costs more than waiting."""
 
 
-class GateConfig(_Section, frozen=True):
-    """`gate`: how stale caches are held back."""
-
-    live_read_after_seconds: float = 2.0
-    """Seconds for which a view may lag behind an own write or a watermark before a live read settles it, above 0.
-    Default 2: watches usually answer within 50 milliseconds, so that 2 seconds mean trouble."""
-    live_reads_per_second: float = 5.0
-    """Budget of live reads per controller and worker, above 0. Default 5: a broken watch must not turn into a
-    request per key."""
-
-
-class QueueConfig(_Section, frozen=True):
+class QueueConfig(Section, frozen=True):
     """`queue`: keys on their way to a reconcile."""
 
     max_concurrent_reconciles: int = 8
@@ -137,7 +124,7 @@ class QueueConfig(_Section, frozen=True):
     say otherwise. Default 0: never, because changes are not lost here."""
 
 
-class ScopeConfig(_Section, frozen=True):
+class ScopeConfig(Section, frozen=True):
     """`scope`: which primary objects the fleet looks after."""
 
     namespaces: tuple[str, ...] = ()
@@ -152,7 +139,7 @@ class ScopeConfig(_Section, frozen=True):
     """Field selector for primaries, as kubectl writes it. Default empty: all of them."""
 
 
-class FeatureGates(_Section, frozen=True, rename="pascal"):
+class FeatureGates(Section, frozen=True, rename="pascal"):
     """`featureGates`: switches for an emergency, and for what is still young."""
 
     version_gate: bool = True
@@ -165,7 +152,7 @@ class FeatureGates(_Section, frozen=True, rename="pascal"):
     """Whether workers use credentials that an admission policy can revoke. Only false is supported so far."""
 
 
-class CanaryConfig(_Section, frozen=True):
+class CanaryConfig(Section, frozen=True):
     """`canary`: controllers that act on a part of the shards only."""
 
     controllers: tuple[str, ...] = ()
@@ -174,7 +161,7 @@ class CanaryConfig(_Section, frozen=True):
     """Part of the shards on which they act. Only 1 is supported so far."""
 
 
-class ClientConfig(_Section, frozen=True):
+class ClientConfig(Section, frozen=True):
     """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted.
 
     The one section that a running worker follows when the file changes."""
@@ -194,7 +181,7 @@ class ClientConfig(_Section, frozen=True):
         return ClientSettings(self.requests_per_second, self.burst, self.fleet_requests_per_second)
 
 
-class AgentConfig(_Section, frozen=True):
+class AgentConfig(Section, frozen=True):
     """`agent`: the pod's HTTP endpoint for metrics and health."""
 
     address: str = "0.0.0.0"
@@ -204,7 +191,7 @@ class AgentConfig(_Section, frozen=True):
     none."""
 
 
-class LogConfig(_Section, frozen=True):
+class LogConfig(Section, frozen=True):
     """`log`: what all processes write to the pod's standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -213,7 +200,7 @@ class LogConfig(_Section, frozen=True):
     """text for people, json (one object a line) for collectors. Default text."""
 
 
-class FleetConfig(_Section, frozen=True):
+class FleetConfig(Section, frozen=True):
     """The whole file."""
 
     fleet: str
@@ -248,7 +235,7 @@ class FleetConfig(_Section, frozen=True):
 
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""
-        queue, gate, scope = self.queue, self.gate, self.scope
+        queue, scope = self.queue, self.scope
         return ShardSettings(
             partition_by=self.shards.partition_by,
             server_side_sharding=self.feature_gates.server_side_sharding,
@@ -261,11 +248,7 @@ class FleetConfig(_Section, frozen=True):
                 retry_burst=queue.retry_burst,
                 resync_seconds=queue.resync_seconds,
             ),
-            gate=GateSettings(
-                enabled=self.feature_gates.version_gate,
-                live_read_after_seconds=gate.live_read_after_seconds,
-                live_reads_per_second=gate.live_reads_per_second,
-            ),
+            gate=self.gate.settings(enabled=self.feature_gates.version_gate),
             scope=ScopeSettings(
                 namespaces=scope.namespaces,
                 label_selector=scope.label_selector,

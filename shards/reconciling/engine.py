@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
@@ -16,7 +16,6 @@ from shards.gates.parking import TICK_SECONDS
 from shards.keyrange import KeyRange
 from shards.objects import Key, Resource
 from shards.ownership.fence import Fence
-from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Views
 from shards.queue.waiting_keys import LongWaits
@@ -25,6 +24,7 @@ from shards.reconciling.alarm import Alarm
 from shards.reconciling.crew import Crew
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
+from shards.reconciling.fences import make_fence
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
@@ -65,11 +65,13 @@ class Engine:
         runtime: WorkerRuntime,
         stores: Views,
         sources: Mapping[Resource, Source],
+        current_at: Callable[[], float],
     ) -> None:
         self.controller = controller
         self.shard = shard
         self.stores = stores
         self.sources = sources
+        self._current_at = current_at
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
         self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
         self.fence: Fence | None = None
@@ -100,21 +102,8 @@ class Engine:
         if self.fence is not None:
             raise RuntimeError("this engine was started before")
         runtime, name = self._runtime, self.controller.name
-        guards = runtime.guards_of(name)
-        self.fence = Fence(
-            transport=runtime.transport,
-            limiter=runtime.limiter,
-            tenure=tenure,
-            clock=runtime.clock,
-            metrics=runtime.metrics,
-            controller=name,
-            product=runtime.product,
-            stores=self.stores,
-            sources=self.sources,
-            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
-            kinds=runtime.kinds,
-            pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
-        )
+        self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, self._current_at)
+        self.fence.pause = lambda key, seconds: self.queue.pause(key, seconds, runtime.clock())
         self._crew.start()
         own = self.controller.resync_seconds
         period = runtime.settings.queue.resync_seconds if own is None else own

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shards.limits.breaker import Breaker, BreakerSettings, BreakerState, Budget, TokenBucket
+from shards.limits.breaker import Breaker, BreakerState, Budget, TokenBucket
+from shards.settings import BreakerSettings
 
 SETTINGS = BreakerSettings(destructive_limit=3, window_seconds=60, failures_to_open=3, open_seconds=10)
 
