@@ -179,7 +179,7 @@ class ShardMetrics:
         )
         self.live_reads = self._counter(
             "shardfleet_gate_live_reads_total",
-            "Live reads, by purpose (gate, delete, scale, confirmed, lease, author) and result (found, absent, failed).",
+            "Live reads, by purpose and result (found, absent, failed, over_budget).",
             "controller",
             "purpose",
             "result",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from shards.errors import BreakerOpen, ConfigError, Conflict, ConflictingOwner, NotFound
+from shards.errors import ApiError, BreakerOpen, ConfigError, Conflict, ConflictingOwner, NotFound, Unreachable
 from shards.journal import Note
 from shards.objects import Object, ObjectName, Resource, meta_of
 from shards.ownership.fenced_requests import FencedRequests
+from shards.ownership.live import in_trouble
 from shards.ownership.view import Place, Snapshot, View, controller_uid
 
 log = logging.getLogger("shards.reconcile")
@@ -104,7 +105,12 @@ class Acts:
         """
         if (basis.resource, basis.name) in self._refused:
             raise _changed(basis)
-        return await self._requests.read(basis.resource, basis.name, purpose, decided=basis.snapshot)
+        try:
+            return await self._requests.read(basis.resource, basis.name, purpose, decided=basis.snapshot)
+        except (ApiError, Unreachable) as error:
+            if in_trouble(error) and self._requests.fence.live.guards.breaker.opened:
+                self._pause(self._requests.fence.live.guards.breaker.reason, error)
+            raise
 
     def compare(self, basis: Basis, found: Object | None) -> None:
         """Raises Conflict when the decision was made on another state than was found live, within REDECISIONS."""
@@ -242,8 +248,11 @@ class Acts:
 
     def _unless_paused(self, refusal: str | None) -> None:
         if refusal is not None:
-            self.paused = refusal
-            raise BreakerOpen(f"destructive acts of {self._requests.fence.controller} are paused: {refusal}")
+            self._pause(refusal)
+
+    def _pause(self, why: str, error: Exception | None = None) -> NoReturn:
+        self.paused = why
+        raise BreakerOpen(f"destructive acts of {self._requests.fence.controller} are paused: {why}") from error
 
 
 def _ends_already(found: Object, basis: Basis, propagation: str) -> bool:

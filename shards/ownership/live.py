@@ -55,6 +55,11 @@ class Guards:
         self.breaker.change(settings.breaker)
 
 
+def in_trouble(error: ApiError | Unreachable) -> bool:
+    """Whether nothing can be asked of the server at present."""
+    return isinstance(error, Unreachable) or error.status >= 500 or error.status in _TROUBLE
+
+
 def _burst(rate: float) -> float:
     """Reads at once after a quiet time."""
     return max(2.0, rate * _BURST_SECONDS)
@@ -148,7 +153,7 @@ class LiveReader:
             )
         except ApiError as error:
             if not (isinstance(error, NotFound) and error.reason):
-                self._failed(purpose, server_in_trouble=error.status >= 500 or error.status in _TROUBLE)
+                self._failed(purpose, server_in_trouble=in_trouble(error))
             raise
         except Unreachable:
             self._failed(purpose, server_in_trouble=True)

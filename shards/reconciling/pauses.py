@@ -28,13 +28,13 @@ class Pauses:
         self._runtime = runtime
         self._shard = str(shard)
 
-    async def after(self, fence: Fence, key: Key, context: Context, outcome: str) -> None:
-        """A run of the key has ended, and may still write. Raises nothing that concerns the mark only."""
+    async def after(self, fence: Fence, key: Key, context: Context, outcome: str) -> str:
+        """A run of the key has ended, and may still write. Returns the outcome, whatever becomes of the mark."""
         degraded, paused = fence.degraded, bool(context.paused)
         ended_well = outcome in _ENDED_WELL and not paused
         shown = key in degraded.keys or marked(context.own_conditions)
         if not paused and not (ended_well and shown):
-            return
+            return outcome
         now = self._runtime.clock()
         first_try = degraded.keys.setdefault(key, now) if paused else now
         if not degraded.off and first_try <= now:
@@ -42,6 +42,7 @@ class Pauses:
         if ended_well:
             degraded.keys.pop(key, None)
         self._runtime.metrics.acts.degraded.labels(fence.controller, self._shard).set(len(degraded.keys))
+        return outcome
 
     async def _mark(self, fence: Fence, key: Key, context: Context, *, cleared: bool) -> None:
         try:

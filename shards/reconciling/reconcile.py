@@ -106,8 +106,7 @@ class Reconciler:
         context = Context(Request(key.namespace, key.name, key.uid), fence, view, self._shard_name, memory)
         try:
             outcome = await self._ran(fence, key, context)
-            await self._pauses.after(fence, key, context, outcome)
-            return outcome
+            return await self._pauses.after(fence, key, context, outcome)
         finally:
             # Whoever kept the client writes no more: the next reconcile of the key may be running.
             context.revoke("the reconcile has ended")
