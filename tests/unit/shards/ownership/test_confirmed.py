@@ -20,7 +20,7 @@ from shards.ownership.confirmed import FRESH_SECONDS
 from shards.ownership.live import Guards
 from shards.ownership.tenure import Tenure
 from shards.settings import BreakerSettings, GateSettings
-from tests.unit.shards.ownership.desk import Desk, page
+from tests.unit.shards.ownership.desk import Act, Desk, page
 from tests.unit.shards.world import CONFIGMAPS, EVENTS, SECRETS, WEBSITES, Sent, World
 
 pytestmark = pytest.mark.looptime
@@ -160,15 +160,18 @@ class TestWhatIsConfirmed:
     async def test_what_was_not_read_in_this_run_is_refused(self, world: World, desk: Desk) -> None:
         stranger = {"metadata": {"name": "s", "uid": "nobody", "resourceVersion": "7"}}
 
-        async def act(ctx: Context, given: Any) -> None:
-            async with ctx.confirmed(given, reason="failover"):
-                raise AssertionError("never entered")
+        def act(given: Any) -> Act:
+            async def enter(ctx: Context) -> None:
+                async with ctx.confirmed(given, reason="failover"):
+                    raise AssertionError("never entered")
+
+            return enter
 
         with pytest.raises(ConfigError, match="'s' was not read in this run"):
-            await desk.do(lambda ctx: act(ctx, stranger))
+            await desk.do(act(stranger))
         for given in (None, {}, {"metadata": {"name": "x"}}, "a"):
             with pytest.raises(ConfigError, match=r"give objects as ctx\.store or ctx\.live gave them"):
-                await desk.do(lambda ctx, given=given: act(ctx, given))
+                await desk.do(act(given))
         many = [Absent(SECRETS, str(number)) for number in range(MOST_READS + 1)]
         with pytest.raises(ConfigError, match="at most 16 objects"):
             await desk.do(lambda ctx: Cloud().failover(ctx, reads=many))
