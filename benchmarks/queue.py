@@ -99,7 +99,8 @@ def engine_of(controller: Controller) -> Engine:
         role="primary",
         primary=None,
     )
-    return Engine(controller, WHOLE, runtime, {WIDGETS: StoreWriter().reader}, {WIDGETS: source}, runtime.clock)
+    stores = {WIDGETS: StoreWriter(resource=WIDGETS).reader}
+    return Engine(controller, WHOLE, runtime, stores, {WIDGETS: source}, runtime.clock)
 
 
 async def through_an_engine(each: Sequence[Key]) -> None:

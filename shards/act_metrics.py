@@ -9,6 +9,12 @@ class ActMetrics:
     """One instance per registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.breaker_open = Gauge(
+            "shardfleet_breaker_open",
+            "1 while destructive acts of the controller are paused, or let through one at a time to probe.",
+            ["controller"],
+            registry=registry,
+        )
         self.openings = Counter(
             "shardfleet_breaker_openings_total",
             "Times that destructive acts of the controller began to be paused, by cause: live_reads (they failed in a "

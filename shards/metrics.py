@@ -184,11 +184,6 @@ class ShardMetrics:
             "purpose",
             "result",
         )
-        self.breaker_open = self._gauge(
-            "shardfleet_breaker_open",
-            "1 while destructive acts of the controller are paused, or let through one at a time to probe.",
-            "controller",
-        )
         self.handover_seconds = self._histogram(
             "shardfleet_handover_gate_seconds",
             "Time from an activation to the opening of its gate, by how it opened: watermark, list.",

@@ -220,7 +220,7 @@ def _make_part(
         namespace=namespace,
         user_agent=str(agent),
         journal=journal,
-        writer=StoreWriter(intake),
+        writer=StoreWriter(intake, source.resource),
         metadata_only=place.keeping.needs_metadata_only,
     )
 

@@ -13,8 +13,9 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from shards.objects import Key, Meta, ObjectName, Resource, version_key
+from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
+from shards.versions import Version, includes
 
 Views = Mapping[Resource, StoreReader]
 
@@ -41,6 +42,9 @@ UNKNOWN = (Phase.SENT, Phase.IN_DOUBT)
 NEEDS_READ = (*UNKNOWN, Phase.STALE)
 """Nothing that a view shows ends these."""
 
+OVERDUE_SECONDS = 75.0
+"""A write that a view has not shown for so long may never be shown: a watch that is silent is replaced by then."""
+
 
 @dataclass(slots=True, eq=False)
 class Barrier:
@@ -56,17 +60,24 @@ class Barrier:
     uid: str
     resource_version: str
     phase: Phase = Phase.SENT
+    since: float | None = None
+    """When it was first found, or last told, to be waiting."""
+
+    @property
+    def version(self) -> Version:
+        return Version(self.resource, self.resource_version)
 
     def seen(self, view: StoreReader) -> bool:
-        """Whether the view includes the write, or proves it past."""
+        """Whether the view includes the write, or proves it past.
+
+        Raises Incomparable for a view of another resource.
+        """
+        past = view.includes(self.name, self.uid, self.version)
         if self.phase is Phase.LANDED:
-            return view.shows(self.name, self.uid, self.resource_version)
+            return past
         if self.phase is Phase.DELETED:
-            if view.name_of(self.uid) is not None:
-                return False
             # Absence alone proves nothing: the view may not have seen the object yet.
-            past = bool(self.resource_version) and view.shows(self.name, self.uid, self.resource_version)
-            return past or view.gone(self.uid)
+            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
         return False
 
     def __str__(self) -> str:
@@ -106,7 +117,8 @@ class OwnWrites:
     def landed(self, barrier: Barrier, uid: str, resource_version: str) -> None:
         """The answer came: the object is at this version."""
         for other in self._answered(barrier):
-            later = other.uid == uid and version_key(other.resource_version) > version_key(resource_version)
+            later = other.uid == uid and other.resource_version != resource_version
+            later = later and includes(other.resource_version, resource_version)
             if other.phase is Phase.LANDED and later:
                 self._drop(barrier)  # two writes at a time, whose answers came in the other order
                 return
@@ -185,12 +197,26 @@ class OwnWrites:
         else:
             self.failed(barrier)
 
-    def sweep(self, views: Views, limit: int = 100) -> None:
+    def sweep(self, views: Views, now: float, limit: int = 100) -> list[Key]:
         """Forgets what the views show by now, for up to `limit` keys, in turn: a key that never runs again would
-        keep its last write for ever."""
+        keep its last write for ever.
+
+        Returns those of them that have been waiting for OVERDUE_SECONDS, each again after as long. The event that shows
+        their write may be lost, and nothing else may ever wake them.
+        """
+        overdue = []
         for key in list(islice(self._barriers, limit)):
-            if self.waiting(key, views):
-                self._barriers.move_to_end(key)
+            waiting = self.waiting(key, views)
+            if not waiting:
+                continue
+            self._barriers.move_to_end(key)
+            for barrier in waiting:
+                barrier.since = now if barrier.since is None else barrier.since
+            if any(barrier.since is not None and now - barrier.since >= OVERDUE_SECONDS for barrier in waiting):
+                overdue.append(key)
+                for barrier in waiting:
+                    barrier.since = now
+        return overdue
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
         """All writes that the views do not show, by resource; for the watermark."""

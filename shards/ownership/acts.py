@@ -132,9 +132,19 @@ class Acts:
             # What else this run does to the object was decided on that state too.
             view.decided_on(basis.resource, basis.name, decided)
             seen = live is not None and fence.writes.expects(view.key, basis.resource, live.uid)
-            if live is not None and basis.resource in fence.sources and not seen:
-                fence.writes.stale(fence.writes.begin(view.key, basis.resource, basis.name, *decided))
+            if live is not None and not seen:
+                self._doubt(basis.resource, basis.name, decided)
+        own = view.snapshot(view.primary, view.name)
+        if own is not None and own.uid == view.key.uid and place != (view.primary, view.name):
+            # A view that was wrong about the object may be as old about the one that the decision is for.
+            self._doubt(view.primary, view.name, own)
         raise _changed(basis)
+
+    def _doubt(self, resource: Resource, name: ObjectName, decided: Snapshot) -> None:
+        """The next run does not begin before the object was read live."""
+        fence, key = self._requests.fence, self._requests.view.key
+        if resource in fence.sources and not fence.writes.expects(key, resource, decided.uid):
+            fence.writes.stale(fence.writes.begin(key, resource, name, *decided))
 
     async def confirm(self, bases: Sequence[Basis], purpose: str) -> None:
         """Reads them live, each once; all of them are as decided, at one instant. Raises as `look` and `compare`.

@@ -18,13 +18,14 @@ from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE
 from shards.limits.request_limiter import RequestLimiter
 from shards.metrics import ShardMetrics
-from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of, newest
+from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of
 from shards.ownership.degraded import Degraded
 from shards.ownership.lease_sightings import LeaseSightings
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
 from shards.settings import GateSettings
+from shards.versions import newest
 from shards.watching.source import FilterMode, Source
 
 LATELY_SECONDS = 60.0

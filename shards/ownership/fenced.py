@@ -19,7 +19,7 @@ from shards.errors import (
     TerminalError,
 )
 from shards.keyrange import slot_of
-from shards.objects import SLOT_LABEL, Object, ObjectName, Resource, version_key
+from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
 from shards.ownership.acts import Absent, Acts, Basis, basis_of, resource_of
 from shards.ownership.child import completed
 from shards.ownership.degraded import mark_in
@@ -184,7 +184,7 @@ class FencedClient:
         ConflictingOwner when another primary controls the object.
         """
         basis = self._basis(resource_of(resource), name)
-        await self.acts.delete(basis, propagation, self._bases(reads))
+        await self.acts.delete(basis, propagation, self._others(basis, reads))
 
     async def scale(
         self,
@@ -203,7 +203,7 @@ class FencedClient:
         resource = resource_of(resource)
         basis = self._basis(resource, name)
         async with self._turns[resource, basis.name]:
-            await Scaling(self._requests, self.acts).scale(basis, replicas, self._bases(reads))
+            await Scaling(self._requests, self.acts).scale(basis, replicas, self._others(basis, reads))
 
     def _basis(self, resource: Resource, name: str | ObjectName | Object) -> Basis:
         if isinstance(name, Mapping):
@@ -214,8 +214,9 @@ class FencedClient:
         named = self._resolve(name)
         return Basis(resource, named, self._view.decision(resource, named))
 
-    def _bases(self, reads: Sequence[Object | Absent]) -> list[Basis]:
-        return [basis_of(self._view, each) for each in reads]
+    def _others(self, basis: Basis, reads: Sequence[Object | Absent]) -> list[Basis]:
+        """What the act rests on besides the object itself, which is read anyway."""
+        return [each for each in (basis_of(self._view, given) for given in reads) if each[:3] != basis[:3]]
 
     async def _patch(
         self, reason: str, resource: Resource, name: ObjectName, patch: Mapping[str, Any], subresource: str = ""
@@ -288,5 +289,6 @@ def _preconditions(metadata: Mapping[str, Any]) -> Snapshot:
     uid, version = metadata.get("uid", ""), metadata.get("resourceVersion")
     if not isinstance(uid, str) or not isinstance(version, str) or ("uid" in metadata and not uid):
         raise ValueError("metadata.uid and metadata.resourceVersion are those of the object that was read, or left out")
-    version_key(version or "0")
+    if not version.strip("0"):
+        raise ValueError(f"metadata.resourceVersion is {version!r}, which servers take for whatever is there")
     return Snapshot(uid, version)

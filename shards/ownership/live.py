@@ -170,7 +170,7 @@ class LiveReader:
 
     def _show_breaker(self) -> None:
         breaker = self.guards.breaker
-        self._metrics.breaker_open.labels(self._controller).set(1 if breaker.opened else 0)
+        self._metrics.acts.breaker_open.labels(self._controller).set(1 if breaker.opened else 0)
 
     def _changed(self, cause: Cause | None) -> None:
         self._show_breaker()

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from shards.errors import ConfigError
-from shards.objects import Key, Object, ObjectName, Resource, at_least, meta_of, newest
+from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.listing import Listing
 from shards.ownership.overlay import Live
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
+from shards.versions import at_least, newest
 
 T = TypeVar("T")
 

@@ -250,7 +250,8 @@ class Engine:
 
     def _housekeeping(self, fence: Fence, now: float) -> None:
         self._cleaned_at = now
-        fence.writes.sweep(self.stores)
+        for key in self.parked.overdue(fence, now):
+            self.queue.add(key, now, low_priority=True)
         self.queue.sweep(now)
         self.measure()
 

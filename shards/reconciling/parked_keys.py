@@ -96,6 +96,11 @@ class ParkedKeys:
         self._park(fence, key, blocked, now, wake)
         return True
 
+    def overdue(self, fence: Fence, now: float) -> list[Key]:
+        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown."""
+        overdue = fence.writes.sweep(self._stores, now)
+        return [key for key in overdue if key not in self.parking.keys] if self._runtime.settings.gate.enabled else []
+
     def _out_of_sight(self, key: Key) -> bool:
         """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
         blind = any(store.blind(key.namespace) for store in self._by_namespace)

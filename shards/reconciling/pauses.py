@@ -24,9 +24,9 @@ _ENDED_WELL = ("success", "requeue", "requeue_after")
 class Pauses:
     """Of one controller in one shard."""
 
-    def __init__(self, runtime: WorkerRuntime, shard: KeyRange) -> None:
+    def __init__(self, runtime: WorkerRuntime, controller: str, shard: KeyRange) -> None:
         self._runtime = runtime
-        self._shard = str(shard)
+        self._gauge = runtime.metrics.acts.degraded.labels(controller, str(shard))
 
     async def after(self, fence: Fence, key: Key, context: Context, outcome: str) -> str:
         """A run of the key has ended, and may still write. Returns the outcome, whatever becomes of the mark."""
@@ -41,7 +41,7 @@ class Pauses:
             await self._mark(fence, key, context, cleared=ended_well)
         if ended_well:
             degraded.keys.pop(key, None)
-        self._runtime.metrics.acts.degraded.labels(fence.controller, self._shard).set(len(degraded.keys))
+        self._gauge.set(len(degraded.keys))
         return outcome
 
     async def _mark(self, fence: Fence, key: Key, context: Context, *, cleared: bool) -> None:

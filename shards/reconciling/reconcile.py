@@ -81,7 +81,7 @@ class Reconciler:
         self.failing = FailingKeys()
         self.waiting = WaitingKeys()
         self.timer = RunTimer()
-        self._pauses = Pauses(runtime, shard)
+        self._pauses = Pauses(runtime, controller.name, shard)
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
         self._memories: dict[Key, dict[str, Any]] = {}

@@ -11,7 +11,7 @@ from fleet.devcluster.invariants.invariant import FAULTS, PRECONDITIONS, READS, 
 from fleet.devcluster.recording.journal import LOST, REFUSED, Entry
 from fleet.records.record import Holder
 from shards.api.useragent import UserAgent
-from shards.objects import at_least, newest
+from shards.versions import at_least, newest
 
 Group = tuple[str, str]
 """(member, resource of its primaries; "" where that is not known)."""

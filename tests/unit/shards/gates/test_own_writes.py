@@ -7,6 +7,7 @@ import pytest
 from shards.gates.own_writes import Barrier, Blocked, OwnWrites
 from shards.objects import Key, ObjectName
 from shards.stores.store import Entry
+from shards.versions import Incomparable
 from tests.unit.shards.gates.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
 
 
@@ -118,6 +119,21 @@ class TestOwnWrites:
         assert writes.shown(KEY, cache.views)
         cache.pages.replace([Entry(meta(5), b"{}")], "6")
         assert not writes.shown(KEY, cache.views)
+        assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_view_of_another_resource_raises_and_opens_nothing(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.writers[SITES].bookmark("99")
+        with pytest.raises(Incomparable, match="websites say nothing about v1/configmaps"):
+            writes.blocked(KEY, {PAGES: cache.views[SITES], SITES: cache.views[PAGES]})
+        assert len(writes) == 1
+
+    def test_an_answer_whose_version_nobody_can_order_waits_for_that_very_version(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        writes.landed(writes.begin(KEY, PAGES, PAGE, "u1", "12"), "u1", "v7")
+        cache.shows(99)
+        cache.pages.bookmark("500")
         assert writes.blocked(KEY, cache.views) is not None
 
     def test_progress_of_a_resource_says_nothing_about_another(self, writes: OwnWrites, cache: Cache) -> None:
@@ -290,10 +306,19 @@ class TestHousekeeping:
             created(writes, 20 + index, key=Key("ns", f"k{index}", f"u{index}"))
         cache.shows(24)
         for _ in range(4):
-            writes.sweep(cache.views, limit=3)
+            writes.sweep(cache.views, 0.0, limit=3)
         assert len(writes) == 5
 
     def test_a_sweep_keeps_what_is_not_seen(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_write_that_is_not_shown_for_long_makes_its_key_overdue_now_and_then(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        told = [now for now in range(1000, 1200) if writes.sweep(cache.views, float(now)) == [KEY]]
+        assert told == [1075, 1150]
+        cache.shows(20)
+        assert writes.sweep(cache.views, 2000.0) == []

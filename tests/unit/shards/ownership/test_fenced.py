@@ -354,7 +354,7 @@ class TestUpdateAndPatch:
             )
         assert world.transport.writes() == []
 
-    @pytest.mark.parametrize("metadata", [{"resourceVersion": None}, {"resourceVersion": "0"}, {"uid": ""}])
+    @pytest.mark.parametrize("metadata", [*({"resourceVersion": each} for each in (None, "0", "00", "")), {"uid": ""}])
     async def test_a_precondition_cannot_be_taken_away(
         self, world: World, desk: Desk, metadata: dict[str, str | None]
     ) -> None:
@@ -362,6 +362,15 @@ class TestUpdateAndPatch:
         with pytest.raises(ValueError):
             await desk.do(lambda ctx: ctx.client.patch(WEBSITES, "a", {"metadata": metadata, "spec": {}}))
         assert world.transport.writes() == []
+
+    @pytest.mark.parametrize("version", ["v7", "07"])
+    async def test_versions_of_other_forms_are_preconditions_too(self, world: World, desk: Desk, version: str) -> None:
+        """Of aggregated APIs: the server that gave such a version out says whether it is still the same."""
+        read = {"uid": "u", "resourceVersion": version}
+        with pytest.raises(ApiError):
+            await desk.do(lambda ctx: ctx.client.update(EVENTS, {"metadata": {**read, "name": "e"}}))
+        (sent,) = world.transport.writes()
+        assert sent.body["metadata"] == {**read, "name": "e"}
 
     async def test_an_update_replaces_what_was_read(self, world: World, desk: Desk) -> None:
         async def act(ctx: Context) -> Object:
