@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from fleet.configuration.gate_config import GateConfig
+from fleet.configuration.rollout_config import CanaryConfig, FeatureGates, canary_of
 from fleet.configuration.section import Section
 from fleet.rules.membership import ACTING_SHARE
 from shards.keyrange import PartitionKey
@@ -139,32 +140,10 @@ class ScopeConfig(Section, frozen=True):
     """Field selector for primaries, as kubectl writes it. Default empty: all of them."""
 
 
-class FeatureGates(Section, frozen=True, rename="pascal"):
-    """`featureGates`: switches for an emergency, and for what is still young."""
-
-    version_gate: bool = True
-    """Whether decisions wait for views that are fresh enough. Default true; false keeps metrics and records, and holds
-    nothing back."""
-    server_side_sharding: Literal["auto", "on", "off"] = "auto"
-    """Whether the API server filters lists and watches by shard (KEP-5866). Default auto: probe it, since a server
-    without the feature ignores the parameter silently. YAML's on and off need no quotes here."""
-    admission_fence: bool = False
-    """Whether workers use credentials that an admission policy can revoke. Only false is supported so far."""
-
-
-class CanaryConfig(Section, frozen=True):
-    """`canary`: controllers that act on a part of the shards only."""
-
-    controllers: tuple[str, ...] = ()
-    """Names of the controllers. Only an empty list is supported so far."""
-    shard_fraction: float = 1.0
-    """Part of the shards on which they act. Only 1 is supported so far."""
-
-
 class ClientConfig(Section, frozen=True):
     """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted.
 
-    The one section that a running worker follows when the file changes."""
+    Running workers follow this section when the file changes."""
 
     requests_per_second: float | None = None
     """Requests of one worker per second, above 0; a page of a list and the opening of a watch count as one. Default: no
@@ -192,7 +171,7 @@ class AgentConfig(Section, frozen=True):
 
 
 class LogConfig(Section, frozen=True):
-    """`log`: what all processes write to the pod's standard error."""
+    """`log`: what all processes write to the pod's standard error. Running processes follow the level."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severity that is written. Default info: transitions of shards, not every reconcile."""
@@ -256,4 +235,5 @@ class FleetConfig(Section, frozen=True):
                 watch_each=scope.watch_each,
             ),
             client=self.client.settings(),
+            canary=canary_of(self.canary),
         )

@@ -29,7 +29,7 @@ class BreakerConfig(Section, frozen=True):
 
 
 class GateConfig(Section, frozen=True):
-    """`gate`: how stale caches are held back."""
+    """`gate`: how stale caches are held back. Running workers follow this section when the file changes."""
 
     live_read_after_seconds: float = 2.0
     """Seconds for which a view may lag behind an own write or a watermark before a live read settles it, above 0.

@@ -1,4 +1,4 @@
-"""What all sections of the config file have in common."""
+"""What every section of the config file is."""
 
 from __future__ import annotations
 

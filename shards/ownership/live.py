@@ -45,13 +45,11 @@ class Guards:
 
     @classmethod
     def of(cls, settings: GateSettings, now: float) -> Guards:
-        rate = settings.live_reads_per_second
-        return cls(Budget(rate, _burst(rate), now), Breaker(settings.breaker))
+        return cls(Budget(*_rate_and_burst(settings), now), Breaker(settings.breaker))
 
     def change(self, settings: GateSettings, now: float) -> None:
-        """Other limits from now on."""
-        rate = settings.live_reads_per_second
-        self.budget.change(rate, _burst(rate), now)
+        """Other limits from now on; what was counted so far stays counted."""
+        self.budget.change(*_rate_and_burst(settings), now)
         self.breaker.change(settings.breaker)
 
 
@@ -60,9 +58,9 @@ def in_trouble(error: ApiError | Unreachable) -> bool:
     return isinstance(error, Unreachable) or error.status >= 500 or error.status in _TROUBLE
 
 
-def _burst(rate: float) -> float:
-    """Reads at once after a quiet time."""
-    return max(2.0, rate * _BURST_SECONDS)
+def _rate_and_burst(settings: GateSettings) -> tuple[float, float]:
+    rate = settings.live_reads_per_second
+    return rate, max(2.0, rate * _BURST_SECONDS)
 
 
 class LiveReader:

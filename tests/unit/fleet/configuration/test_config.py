@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fleet.configuration import config, gate_config
+from fleet.configuration import config, gate_config, rollout_config
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import config_from
 from shards.keyrange import PartitionKey
@@ -24,13 +24,13 @@ def fields(section: type[msgspec.Struct] = FleetConfig, path: str = "") -> Itera
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from fields(field.type, f"{name}.")
         else:
-            yield name, field.default
+            yield name, field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def documented_attributes() -> set[tuple[str, str]]:
     found = set()
-    files = [Path(each.__file__ or "") for each in (config, gate_config)]
-    nodes = [node for file in files for node in ast.parse(file.read_text()).body]
+    sources = [Path(str(module.__file__)).read_text() for module in (config, gate_config, rollout_config)]
+    nodes = [node for source in sources for node in ast.parse(source).body]
     for node in nodes:
         if isinstance(node, ast.ClassDef):
             for field, after in zip(node.body, node.body[1:], strict=False):
@@ -41,7 +41,7 @@ def documented_attributes() -> set[tuple[str, str]]:
 
 def test_every_field_has_a_docstring() -> None:
     documented = documented_attributes()
-    kinds = (vars(config) | vars(gate_config)).values()
+    kinds = (vars(config) | vars(gate_config) | vars(rollout_config)).values()
     sections = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
     named = {
         (section.__name__, field.name)
@@ -66,6 +66,8 @@ def test_the_docs_name_every_field_with_its_default(path: str, default: object) 
         assert shown == "no limit"
     elif default is msgspec.NODEFAULT:
         assert shown == "required"
+    elif default == {}:
+        assert shown == "{}"
     elif default == () and path.startswith(("scope", "canary")):
         assert shown == "[]"
     elif default == "" and path.startswith("scope"):

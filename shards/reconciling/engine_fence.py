@@ -1,11 +1,11 @@
-"""The fence of one controller in one shard, for one tenure."""
+"""What one engine's reconciles see and write through, made when its tenure begins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from shards.authoring.controller import Controller
-from shards.objects import Resource
+from shards.objects import Key, Resource
 from shards.ownership.degraded import Degraded, unmarkable
 from shards.ownership.fence import Fence
 from shards.ownership.live import LiveReader
@@ -21,25 +21,26 @@ def make_fence(
     runtime: WorkerRuntime,
     stores: Views,
     sources: Mapping[Resource, Source],
+    pause: Callable[[Key, float], None],
     current_at: Callable[[], float],
 ) -> Fence:
-    """current_at: of the view that is furthest behind."""
-    name = controller.name
-    guards = runtime.guards_of(name)
+    """pause: of a key, for as many seconds as a server asked for. current_at: of the view that is furthest behind."""
+    guards = runtime.guards_of(controller.name)
     return Fence(
         transport=runtime.transport,
         limiter=runtime.limiter,
         tenure=tenure,
         clock=runtime.clock,
         metrics=runtime.metrics,
-        controller=name,
+        controller=controller.name,
         product=runtime.product,
         stores=stores,
         sources=sources,
+        live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, controller.name, runtime.journal),
+        kinds=runtime.kinds,
+        pause=pause,
         journal=runtime.journal,
-        live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
         degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
         gate=lambda: runtime.settings.gate,
         current_at=current_at,
-        kinds=runtime.kinds,
     )
