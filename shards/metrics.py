@@ -107,18 +107,13 @@ class ShardMetrics:
             "controller_runtime_reconcile_errors_total", "Reconciles that failed, by whatever.", "controller"
         )
         self.terminal_errors = self._counter(
-            "controller_runtime_terminal_reconcile_errors_total",
-            "Reconciles that failed for good, until the object changes.",
-            "controller",
+            "controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed for good.", "controller"
         )
         self.timeouts = self._counter(
             "controller_runtime_reconcile_timeouts_total", "Reconciles that took too long.", "controller"
         )
         self.reconcile_seconds = self._histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Duration of a reconcile, requests included.",
-            _SECONDS,
-            "controller",
+            "controller_runtime_reconcile_time_seconds", "Duration of a reconcile.", _SECONDS, "controller"
         )
         self.max_concurrent = self._gauge(
             "controller_runtime_max_concurrent_reconciles",

@@ -65,8 +65,7 @@ class Engine:
         sources: Mapping[Resource, Source],
         current_at: Callable[[], float],
     ) -> None:
-        self.controller = controller
-        self.shard = shard
+        self.controller, self.shard = controller, shard
         self.stores = stores
         self.sources = sources
         self._current_at = current_at
@@ -87,8 +86,7 @@ class Engine:
         self._crew = Crew(self._run, self._reconciler.waits, runtime.turn.then, *names)
         self.running = self._crew.running
         self._tasks: list[asyncio.Task[None]] = []
-        self._closed = False
-        self._held = False
+        self._closed = self._held = False
         self._cleaned_at = runtime.clock()
         runtime.slots.join(controller.name)
 
