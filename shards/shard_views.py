@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -252,7 +253,10 @@ def make_engine(
     def current_at() -> float:
         return min(view.informer.current_at for view in own.values())
 
-    engine = Engine(controller, range, runtime, stores, sources, current_at)
+    def relist(resource: Resource) -> asyncio.Future[str]:
+        return own[resource].informer.relist()
+
+    engine = Engine(controller, range, runtime, stores, sources, relist, current_at)
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:

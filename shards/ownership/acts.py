@@ -16,7 +16,8 @@ from shards.journal import Note
 from shards.objects import Object, ObjectName, Resource, meta_of
 from shards.ownership.fenced_requests import FencedRequests
 from shards.ownership.live import in_trouble
-from shards.ownership.view import Place, Snapshot, View, controller_uid
+from shards.ownership.overlay import Snapshot
+from shards.ownership.view import Place, View, controller_uid
 
 log = logging.getLogger("shards.reconcile")
 
@@ -95,8 +96,10 @@ class Acts:
 
     def begin(self) -> None:
         """Raises NotOwner and BreakerOpen."""
+        fence = self._requests.fence
         self._requests.deadline()
-        self._unless_paused(self._requests.fence.live.refuse_destructive())
+        fence.room_for_destruction(self._requests.view.key)
+        self._unless_paused(fence.live.refuse_destructive())
 
     async def look(self, basis: Basis, purpose: str) -> Object | None:
         """The object by a live read. None: it is gone, and the gate waits for the view to show that.

@@ -6,12 +6,12 @@ The overlay lasts for one reconcile and is never written into a store: a stored 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from shards.errors import ConfigError
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.listing import Listing
-from shards.ownership.overlay import Live
+from shards.ownership.overlay import Live, Snapshot
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
 from shards.versions import at_least, newest
@@ -22,18 +22,6 @@ Views = Mapping[Resource, StoreReader]
 Place = tuple[Resource, ObjectName]
 
 
-class Snapshot(NamedTuple):
-    """Identity of an object that a decision was made on: the preconditions of the write that follows."""
-
-    uid: str
-    resource_version: str
-
-    @classmethod
-    def of(cls, body: Object) -> Snapshot:
-        metadata = body["metadata"]
-        return cls(metadata["uid"], metadata["resourceVersion"])
-
-
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
@@ -42,6 +30,7 @@ class View:
         "_gone",
         "_overlay",
         "_read",
+        "_setbacks",
         "_stores",
         "_torn",
         "key",
@@ -54,6 +43,7 @@ class View:
         self.primary = primary
         self.key = key
         self._stores = stores
+        self._setbacks = sum(store.regressions for store in stores.values())
         self.name = ObjectName(key.namespace, key.name)
         self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
@@ -70,6 +60,11 @@ class View:
             for (resource, _), live in overlay.items():
                 self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
         self.snapshot(primary, self.name)
+
+    @property
+    def went_back(self) -> int:
+        """How often the history of a view went back since it was made: what was decided is of another world then."""
+        return sum(store.regressions for store in self._stores.values()) - self._setbacks
 
     def holds(self, resource: Resource) -> bool:
         """Whether the shard keeps a view of the resource."""

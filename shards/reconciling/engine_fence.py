@@ -43,4 +43,5 @@ def make_fence(
         degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
         gate=lambda: runtime.settings.gate,
         current_at=current_at,
+        gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
     )
