@@ -209,6 +209,11 @@ class Context:
         return self._client is not None and self._client.acts.sent_back
 
     @property
+    def acted(self) -> bool:
+        """Whether an act went through, or found its work done."""
+        return self._client is not None and self._client.acts.done
+
+    @property
     def own_conditions(self) -> Any:
         """Those in the status of the primary, as this run read them."""
         return self._view.own_conditions

@@ -16,7 +16,8 @@ from shards.journal import Note
 from shards.objects import Object, ObjectName, Resource, meta_of
 from shards.ownership.fenced_requests import FencedRequests
 from shards.ownership.live import in_trouble
-from shards.ownership.view import Place, Snapshot, View, controller_uid
+from shards.ownership.overlay import Snapshot
+from shards.ownership.view import Place, View, controller_uid
 
 log = logging.getLogger("shards.reconcile")
 

@@ -26,8 +26,9 @@ from shards.ownership.degraded import mark_in
 from shards.ownership.desired import merge_changes, status_changes
 from shards.ownership.fence import Fence
 from shards.ownership.fenced_requests import FencedRequests
+from shards.ownership.overlay import Snapshot
 from shards.ownership.scaling import Scaling
-from shards.ownership.view import Snapshot, View, controller_uid
+from shards.ownership.view import View, controller_uid
 
 
 class FencedClient:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from shards.objects import Object
@@ -30,3 +32,15 @@ class Live:
             return None
         decoded: Object = msgspec.json.decode(self.raw)
         return decoded
+
+
+class Snapshot(NamedTuple):
+    """Identity of an object that a decision was made on: the preconditions of the write that follows."""
+
+    uid: str
+    resource_version: str
+
+    @classmethod
+    def of(cls, body: Object) -> Snapshot:
+        metadata = body["metadata"]
+        return cls(metadata["uid"], metadata["resourceVersion"])

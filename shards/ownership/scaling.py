@@ -12,7 +12,7 @@ from shards.errors import BreakerOpen, ConfigError, Conflict, ConflictingOwner, 
 from shards.objects import Object, ObjectName, Resource
 from shards.ownership.acts import Acts, Basis
 from shards.ownership.fenced_requests import FencedRequests
-from shards.ownership.view import Snapshot
+from shards.ownership.overlay import Snapshot
 
 MOST_REPLICAS = 2**31 - 1
 

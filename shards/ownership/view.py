@@ -6,12 +6,12 @@ The overlay lasts for one reconcile and is never written into a store: a stored 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from shards.errors import ConfigError
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.listing import Listing
-from shards.ownership.overlay import Live
+from shards.ownership.overlay import Live, Snapshot
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
 from shards.versions import at_least, newest
@@ -20,18 +20,6 @@ T = TypeVar("T")
 
 Views = Mapping[Resource, StoreReader]
 Place = tuple[Resource, ObjectName]
-
-
-class Snapshot(NamedTuple):
-    """Identity of an object that a decision was made on: the preconditions of the write that follows."""
-
-    uid: str
-    resource_version: str
-
-    @classmethod
-    def of(cls, body: Object) -> Snapshot:
-        metadata = body["metadata"]
-        return cls(metadata["uid"], metadata["resourceVersion"])
 
 
 class View:

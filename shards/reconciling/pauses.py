@@ -32,7 +32,8 @@ class Pauses:
         """A run of the key has ended, and may still write. Returns the outcome, whatever becomes of the mark."""
         degraded, paused = fence.degraded, bool(context.paused)
         ended_well = outcome in _ENDED_WELL and not paused
-        shown = key in degraded.keys or marked(context.own_conditions)
+        # A reconcile that reads its primary as a Struct shows no conditions.
+        shown = key in degraded.keys or context.acted or marked(context.own_conditions)
         if not paused and not (ended_well and shown):
             return outcome
         now = self._runtime.clock()

@@ -17,7 +17,7 @@ from shards.ownership.acts import Acts
 from shards.ownership.degraded import marked
 from shards.settings import BreakerSettings, GateSettings, ShardSettings
 from shards.testing.virtual_time import loop_seconds
-from tests.integration.small_fleet import CRDS, WEBSITES, SmallFleet, eventually, running, website
+from tests.integration.small_fleet import WEBSITES, SmallFleet, eventually, running, website
 
 pytestmark = pytest.mark.looptime
 
@@ -182,10 +182,6 @@ async def test_what_one_member_had_to_pause_the_next_owner_does_and_clears() -> 
     async with running(SmallFleet(scalers.controller, settings=SETTINGS), "worker-a") as fleet:
         await fleet.client.create(WEBSITES, "default", website("shop", replicas=2))
         await asyncio.sleep(5)
-        definition = (await fleet.client.list(CRDS, ""))["items"][0]
-        version = definition["spec"]["versions"][0]
-        version["schema"]["openAPIV3Schema"]["properties"]["status"]["x-kubernetes-preserve-unknown-fields"] = True
-        await fleet.client.merge_patch(CRDS, "", definition["metadata"]["name"], {"spec": definition["spec"]})
         blind = Match(verbs=("get",), resource=str(DEPLOYMENTS), member="worker-a")
         also = Match(verbs=("get",), resource=str(WEBSITES), member="worker-a")
         for match in (blind, also):

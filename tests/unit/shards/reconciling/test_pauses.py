@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -22,6 +23,14 @@ pytestmark = pytest.mark.looptime
 
 READY = {"type": "Ready", "status": "True"}
 DOWN = Unreachable("down")
+
+
+class Spec(msgspec.Struct):
+    drop: bool = False
+
+
+class Typed(msgspec.Struct):
+    spec: Spec
 
 
 @pytest_asyncio.fixture
@@ -168,6 +177,30 @@ async def test_a_new_owner_clears_what_the_old_one_marked(world: World) -> None:
     world.runtime.guards.clear()
     site.heal()
     await world.running(site.controller)
+    await asyncio.sleep(10)
+    assert not await world.exists(CONFIGMAPS, "a")
+    assert state(await site.conditions_now()) == "False"
+
+
+async def test_a_new_owner_that_reads_structs_clears_it_when_the_act_went_through(world: World) -> None:
+    site = Site(world)
+    shard = await site.start()
+    site.cut()
+    await site.drop()
+    await asyncio.sleep(30)
+    await shard.stop()
+    assert state(await site.conditions_now()) == "True"
+    world.runtime.guards.clear()
+    site.heal()
+    typed = Controller("sites", primary=str(WEBSITES)).owns(str(CONFIGMAPS))
+
+    @typed.reconcile
+    async def reconcile(ctx: Context, request: Request) -> None:
+        found = ctx.store.get_as(Typed)
+        if found is not None and found.spec.drop:
+            await ctx.client.delete(CONFIGMAPS, request.name)
+
+    await world.running(typed)
     await asyncio.sleep(10)
     assert not await world.exists(CONFIGMAPS, "a")
     assert state(await site.conditions_now()) == "False"
