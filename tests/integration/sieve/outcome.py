@@ -31,12 +31,14 @@ _SLOT = "shardfleet.dev/slot"
 
 @dataclass
 class Outcome:
-    """state: by resource and name. errors: what reconciles raised, what the user waited for in vain, what never
-    settled. unfired: rules whose trigger was never seen: such a run shows nothing."""
+    """state: by resource and name. changes: how many there were, of whatever kind. errors: what reconciles raised, what
+    the user waited for in vain, what never settled. unfired: rules whose trigger was never seen: such a run shows
+    nothing. log: what happened, with times."""
 
     state: dict[tuple[str, str], Object] = field(default_factory=dict)
     created: Counter[tuple[str, str]] = field(default_factory=Counter)
     deleted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    changes: int = 0
     errors: list[str] = field(default_factory=list)
     unfired: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -46,6 +48,7 @@ class Outcome:
         """Counts it."""
         resource = str(commit.kind.resource)
         if resource in COMPARED:
+            self.changes += 1
             if commit.old is None and commit.new is not None:
                 self.created[resource, _name(commit.new)] += 1
             elif commit.new is None and commit.old is not None:

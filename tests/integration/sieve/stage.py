@@ -189,7 +189,7 @@ class Stage:
         self._look(At.REQUEST, asked.resource, asked.name, old, new)
 
     def _look(self, at: At, resource: str, name: str, old: Object | None, new: Object | None) -> None:
-        if not self._pending or self._pending[0].on.at is not at:
+        if not self._pending or self._pending[0].on.at is not at or resource not in COMPARED:
             return
         on = self._pending[0].on
         if not on.names(resource, name) or not on.changes(old, new):
