@@ -12,7 +12,8 @@ from shards.gates.doomed import Doom
 from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
-from shards.ownership.view import Snapshot, View
+from shards.ownership.overlay import Snapshot
+from shards.ownership.view import View
 from shards.versions import Version
 
 REQUEST_SECONDS = 30.0
