@@ -14,6 +14,7 @@ from shards.api.client import Transport
 from shards.api.useragent import UserAgent, words
 from shards.clock import Clock
 from shards.errors import ApiError, ConfigError, NotReadyYet
+from shards.gates.doomed import Doomed
 from shards.gates.own_writes import OwnWrites
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE
@@ -66,6 +67,7 @@ class Fence:
     gate: Callable[[], GateSettings] = GateSettings
     current_at: Callable[[], float] = lambda: float("inf")
     writes: OwnWrites = field(default_factory=OwnWrites)
+    doomed: Doomed = field(default_factory=Doomed)
     kinds: dict[Resource, str] = field(default_factory=dict)
     highest: dict[Resource, str] = field(default_factory=dict)
     redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)
