@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.words import DelayEvents
+from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recording.journal import FAULTS, Entry
@@ -130,7 +131,10 @@ async def staged(
     settings: ShardSettings | None = None,
     prepare: Callable[[WorkerRuntime], None] = lambda runtime: None,
 ) -> AsyncIterator[Stage]:
-    """The controller at work in a namespace of its own. prepare: the worker's runtime, before anything runs."""
+    """The controller at work in a namespace of its own; ends with the judge's word on what the proxy recorded.
+
+    prepare: the worker's runtime, before anything runs.
+    """
     namespace = f"stale-{secrets.token_hex(4)}"
     async with AsyncExitStack() as stack:
         direct = await connect(kubeconfig=str(kubeconfig))
@@ -160,3 +164,5 @@ async def staged(
         await shard.activate(unfenced("worker-0"), None, previous_epoch=0)
         yield Stage(namespace, hand, proxy, recorder, shard)
         proxy.faults.clear()
+    broken = judge(recorder.entries, []).broken_invariants
+    assert not broken, [finding for each in broken for finding in each.findings]

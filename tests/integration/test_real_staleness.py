@@ -16,6 +16,7 @@ import pytest
 from fleet.devcluster.faults.words import LostAck, Refuse
 from fleet.devcluster.recording.journal import LOST, REFUSED
 from shards import Context, Controller, Request
+from shards.api.useragent import UserAgent
 from shards.clock import boot_seconds
 from shards.limits.breaker import Breaker, BreakerSettings
 from shards.objects import Object
@@ -35,11 +36,17 @@ class Author:
     `mark` has it marked then. Decides by its view alone.
 
     decided: what the page said at each decision, by site. hasty: deletes without the fleet's client, as a script would.
+    going_on: what each reconcile waits for in its middle. begun: how many there were.
     """
 
     decided: dict[str, list[str]] = field(default_factory=dict)
     generated: bool = False
     hasty: Stage | None = None
+    going_on: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: int = 0
+
+    def __post_init__(self) -> None:
+        self.going_on.set()
 
     def controller(self) -> Controller:
         sites = Controller("sites", primary=str(SITES)).owns(str(PAGES))
@@ -51,6 +58,8 @@ class Author:
         if site is None:
             return
         order = (site["spec"]["template"]["metadata"].get("annotations") or {}).get("act", "")
+        self.begun += 1
+        await self.going_on.wait()
         # Before what it may not be allowed to do: status goes on while destructive acts are paused.
         await ctx.client.patch_status({"observedGeneration": site["metadata"]["generation"]})
         owned = ctx.store.owned(PAGES)
@@ -165,6 +174,30 @@ async def test_the_same_decisions_without_the_fleets_client_hit_what_has_moved_o
         while await stage.page("shop") is not None:
             assert boot_seconds() < deadline, "the successor is deleted"
             await asyncio.sleep(0.05)
+
+
+async def test_a_reconcile_of_a_primary_that_is_recreated_meanwhile_leaves_its_successor_alone(
+    real_kubeconfig: Path, tmp_path: Path
+) -> None:
+    author = Author()
+    async with staged(author.controller(), real_kubeconfig, tmp_path) as stage:
+        await put_up(stage, author, "shop", text=KEPT)
+        await seen(lambda: not stage.shard.unsettled(), "nothing is left to do")
+        author.going_on.clear()
+        begun = author.begun
+        await stage.order("shop", "mark")
+        await seen(lambda: author.begun > begun, "a reconcile is in its middle")
+        hold = stage.hold_back(SITES)
+        await stage.hand.delete(SITES, stage.namespace, "shop")
+        successor = (await stage.put_up("shop"))["metadata"]["uid"]
+        author.going_on.set()
+        await seen(lambda: stage.sent("patch", resource=SITES)[-1].status == 409, "its status is refused")
+        hold.release()
+        await seen(lambda: stage.sent("patch", resource=SITES)[-1].uid == successor, "the successor gets its own")
+        for entry in stage.sent("patch", resource=SITES):
+            agent = UserAgent.parse(entry.user_agent)
+            assert agent is not None
+            assert not entry.succeeded or agent.uid == entry.uid
 
 
 # -- answers that get lost -------------------------------------------------------------------------------------------
