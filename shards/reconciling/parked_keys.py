@@ -11,6 +11,7 @@ from shards.gates.own_writes import Barrier, Blocked
 from shards.gates.parking import Parked, Parking
 from shards.informers.namespaced_store import NamespacedReader
 from shards.journal import Note
+from shards.keyrange import KeyRange
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.fence import Fence
 from shards.ownership.view import Live, Place, View, Views
@@ -36,13 +37,20 @@ class ParkedKeys:
     """
 
     def __init__(
-        self, controller: str, primary: Resource, runtime: WorkerRuntime, stores: Views, queue: WorkQueue[Key]
+        self,
+        controller: str,
+        primary: Resource,
+        shard: KeyRange,
+        runtime: WorkerRuntime,
+        stores: Views,
+        queue: WorkQueue[Key],
     ) -> None:
         self.parking = Parking(runtime.rng)
         self.overlays: dict[Key, dict[Place, Live]] = {}
         self.settling: dict[Key, asyncio.Task[None]] = {}
         self._controller = controller
         self._primary = primary
+        self._shard = shard
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
@@ -53,6 +61,18 @@ class ParkedKeys:
 
     def __len__(self) -> int:
         return len(self.parking)
+
+    @property
+    def gated(self) -> bool:
+        """Whether anything is held back here now (feature gate VersionGate)."""
+        return self._runtime.gates.version_gate(self._controller, self._shard)
+
+    def release_all(self) -> None:
+        """The gate was switched off: what it held back is ready. What was written stays on record."""
+        now = self._runtime.clock()
+        for key in tuple(self.parking.keys):
+            self.parking.release(key)
+            self._queue.add(key, now)
 
     def moved(self, resource: Resource) -> bool:
         """The view of the resource has moved. Whether somebody waits for it."""
@@ -90,7 +110,7 @@ class ParkedKeys:
         if key in self.overlays:
             return False
         blocked = fence.writes.blocked(key, self._stores)
-        if blocked is None or not self._runtime.settings.gate.enabled:
+        if blocked is None or not self.gated:
             return False
         self._park(fence, key, blocked, now, wake)
         return True
@@ -98,12 +118,12 @@ class ParkedKeys:
     def overdue(self, fence: Fence, now: float) -> list[Key]:
         """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown."""
         overdue = fence.writes.sweep(self._stores, now)
-        return [key for key in overdue if key not in self.parking.keys] if self._runtime.settings.gate.enabled else []
+        return [key for key in overdue if key not in self.parking.keys] if self.gated else []
 
     def _out_of_sight(self, key: Key) -> bool:
         """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
         blind = any(store.blind(key.namespace) for store in self._by_namespace)
-        return blind and self._runtime.settings.gate.enabled
+        return blind and self.gated
 
     def take(self, key: Key) -> dict[Place, Live] | None:
         """The key runs. Returns the objects that were read live for it."""

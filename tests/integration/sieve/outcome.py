@@ -15,8 +15,13 @@ from fleet.devcluster.storage.commits import Commit, Stored
 from shards.objects import Object
 from tests.integration.sieve.parts import COMPARED
 
-_OF_A_RUN = frozenset({"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"})
+_OF_A_RUN = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "deletionGracePeriodSeconds"}
+)
 """Of metadata."""
+
+_ADDRESSES = frozenset({"clusterIP", "clusterIPs"})
+"""Of Services, drawn by the server."""
 
 _SLOT = "shardfleet.dev/slot"
 
@@ -87,6 +92,9 @@ def normalised(body: Object) -> Object:
     (meta.get("labels") or {}).pop(_SLOT, None)
     if meta.get("generateName"):
         meta["name"] = "*"
+    spec = body.get("spec")
+    if isinstance(spec, dict) and spec.get("clusterIP") not in (None, "None"):
+        body = {**body, "spec": {name: value for name, value in spec.items() if name not in _ADDRESSES}}
     return {**body, "metadata": meta}
 
 

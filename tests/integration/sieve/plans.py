@@ -227,7 +227,8 @@ class Scenario:
     """One bug of the catalogue. number: as there. kind: S, I, U or X. make: the operator that has it.
 
     fails_without, fails_with: what comes of it without the product's protections and with them; docs/stale-scenarios.md
-    tells. masked: fields of the end state that no two runs have in common, as "resource path".
+    tells. live_read_suffices: whether that of what is deleted, alone, holds a stale one off.
+    masked: fields of the end state that no two runs have in common, as "resource path".
     """
 
     number: int
@@ -238,6 +239,7 @@ class Scenario:
     rules: tuple[Rule, ...] = ()
     fails_without: bool = True
     fails_with: bool = False
+    live_read_suffices: bool = True
     masked: frozenset[str] = field(default_factory=frozenset)
 
     @property
