@@ -39,7 +39,7 @@ class Author:
         site = ctx.store.get()
         if site is None:
             return
-        order = (site["spec"]["template"]["metadata"].get("annotations") or {}).get("act", "")
+        order = site["spec"]["act"]
         self.begun += 1
         await self.going_on.wait()
         # Before what it may not be allowed to do: status goes on while destructive acts are paused.

@@ -1,11 +1,9 @@
-"""A worker on any API server, a real one too, with the fault proxy between them: what it sent is read from the proxy.
-
-Deployments that nobody deploys are the primaries: a bare API server serves them, with a status.
-"""
+"""A worker on any API server, a real one too, behind the fault proxy: what it sent is read from the proxy."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -28,7 +26,7 @@ from shards.api.client import Client
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import Controller
 from shards.clock import boot_seconds
-from shards.errors import NotFound
+from shards.errors import AlreadyExists, ApiError, NotFound
 from shards.keyrange import WHOLE
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
@@ -39,18 +37,57 @@ from shards.settings import ScopeSettings, ShardSettings
 from shards.shard import Shard
 from shards.transport.kube import connect
 
-SITES = Resource.parse("apps/v1/deployments")
+SITES = Resource.parse("stale.shardfleet.dev/v1/sites")
 PAGES = Resource.parse("v1/configmaps")
+CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
 NAMESPACES = Resource.parse("v1/namespaces")
 LOOK_SECONDS = 0.02
+DEFINE_SECONDS = 20.0
+
+
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+_VERSION = {
+    "name": "v1",
+    "served": True,
+    "storage": True,
+    "schema": {"openAPIV3Schema": _ANYTHING | {"properties": {"spec": _ANYTHING, "status": _ANYTHING}}},
+    "subresources": {"status": {}, "scale": _SCALE},
+}
+DEFINITION: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "sites.stale.shardfleet.dev"},
+    "spec": {
+        "group": "stale.shardfleet.dev",
+        "scope": "Namespaced",
+        "names": {"plural": "sites", "kind": "Site"},
+        "versions": [_VERSION],
+    },
+}
 
 
 def site(name: str) -> Object:
-    labels = {"site": name}
-    pod = {"containers": [{"name": "web", "image": "nginx:1.29"}]}
-    template = {"metadata": {"labels": labels}, "spec": pod}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "stale.shardfleet.dev/v1",
+        "kind": "Site",
+        "metadata": {"name": name},
+        "spec": {"act": "", "replicas": 1},
+    }
+
+
+async def define(hand: Client) -> None:
+    """Sites are served from now on, by this server, for whichever test comes next too."""
+    with contextlib.suppress(AlreadyExists):
+        await hand.create(CRDS, "", DEFINITION)
+    deadline = boot_seconds() + DEFINE_SECONDS
+    while True:
+        try:
+            await hand.list(SITES, "default")
+            return
+        except ApiError:
+            assert boot_seconds() < deadline, f"the server does not serve sites after {DEFINE_SECONDS:g} s"
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 async def seen(look: Callable[[], object], what: str, *, within_seconds: float = 15.0) -> None:
@@ -86,8 +123,7 @@ class Stage:
 
     async def order(self, name: str, act: str) -> None:
         """Says what the controller is to do with the site's page; the version of the spec goes up with it."""
-        template = {"metadata": {"annotations": {"act": act}}}
-        await self.hand.merge_patch(SITES, self.namespace, name, {"spec": {"template": template}})
+        await self.hand.merge_patch(SITES, self.namespace, name, {"spec": {"act": act}})
 
     async def page(self, name: str) -> Object | None:
         """As the server has it."""
@@ -140,6 +176,7 @@ async def staged(
         direct = await connect(kubeconfig=str(kubeconfig))
         stack.push_async_callback(direct.close)
         hand = Client(direct, user_agent="by hand")
+        await define(hand)
         await hand.create(NAMESPACES, "", {"metadata": {"name": namespace}})
         stack.push_async_callback(hand.delete, NAMESPACES, "", namespace)
         recorder = Recorder()
