@@ -40,22 +40,31 @@ def running(pod: str) -> Until:
     return Until(PODS, pod, "status.phase", "Running")
 
 
-def recreated(pod: str, *others: Step, **spec: Any) -> Workload:
+def recreated(*pods: str, others: Workload = (), **spec: Any) -> Workload:
     """A datastore is deleted, and another one of its name is created. others: what to wait for in between."""
     make = Make(datastore(replicas=1, finalizers=[FINALIZER], **spec))
-    ends = (Remove(DATASTORES, "one"), gone(DATASTORES, "one"), gone(PODS, pod), *others)
-    return make, running(pod), *ends, make, running(pod)
+    there = [running(pod) for pod in pods]
+    ends = (Remove(DATASTORES, "one"), gone(DATASTORES, "one"), *(gone(PODS, pod) for pod in pods), *others)
+    return make, *there, *ends, make, *there
 
 
-def back_and_forth(field: str, first: Any, second: Any, off: Step, on: Step, **spec: Any) -> Workload:
+def back_and_forth(field: str, first: Any, second: Any, off: Workload, on: Workload) -> Workload:
     """A field of the spec gets another value, and the first one again. off, on: what to wait for each time."""
     there, back = ({"spec": {field: value}} for value in (second, first))
-    begin = Make(datastore(**{"replicas": 1, field: first, **spec}))
-    return begin, on, Change(DATASTORES, "one", there), off, Change(DATASTORES, "one", back), on
+    begin = Make(datastore(**{"replicas": 1, field: first}))
+    return begin, *on, Change(DATASTORES, "one", there), *off, Change(DATASTORES, "one", back), *on
 
 
 def shrunk_and_grown() -> Workload:
-    return back_and_forth("replicas", 2, 1, gone(VOLUMES, "data-one-1"), running("one-1"))
+    return back_and_forth("replicas", 2, 1, (gone(VOLUMES, "data-one-1"),), (running("one-1"),))
+
+
+def part_off_and_on(field: str, *pods: str, port: bool = False) -> Workload:
+    """A part of a database that consists of these pods, with a Service where it has a port."""
+    services = [f"one-{field}"] if port else []
+    off = (*(gone(PODS, pod) for pod in pods), *(gone(SERVICES, each) for each in services))
+    on = (*(running(pod) for pod in pods), *(Until(SERVICES, each) for each in services))
+    return back_and_forth(field, True, False, off, on)
 
 
 def becomes(field: str, value: Any, at: At = At.SERVER) -> On:
@@ -78,7 +87,7 @@ STALE = (
         1,
         "K8SSAND-559",
         rings.removes_volumes_that_have_its_name,
-        recreated("one-0", VOLUME_GONE),
+        recreated("one-0", others=(VOLUME_GONE,)),
         ENDS,
         NEW_VOLUME,
     ),
@@ -86,7 +95,7 @@ STALE = (
         6,
         "cassandra-operator 402",
         rings.removes_volumes_of_its_members,
-        recreated("one-0", VOLUME_GONE),
+        recreated("one-0", others=(VOLUME_GONE,)),
         ENDS,
         NEW_VOLUME,
     ),
@@ -102,7 +111,7 @@ STALE = (
         9,
         "casskop 316",
         rings.removes_volumes_that_have_its_name,
-        recreated("one-0", VOLUME_GONE, deletePVC=True),
+        recreated("one-0", others=(VOLUME_GONE,), deletePVC=True),
         ENDS,
         NEW_VOLUME,
     ),
@@ -125,7 +134,7 @@ STALE = (
         13,
         "cloud-on-k8s 5249",
         endings.removes_secrets_that_have_its_name,
-        recreated("one-0", gone(SECRETS, "one-certs")),
+        recreated("one-0", others=(gone(SECRETS, "one-certs"),)),
         ENDS,
         created(SECRETS, "one-certs"),
     ),
@@ -148,7 +157,7 @@ STALE = (
         15,
         "K8SPSMDB-430",
         endings.removes_members_and_then_volumes,
-        recreated("one-0", VOLUME_GONE),
+        recreated("one-0", others=(VOLUME_GONE,)),
         ENDS,
         NEW_VOLUME,
     ),
@@ -156,7 +165,7 @@ STALE = (
         16,
         "K8SPSMDB-433",
         partial(toggles.runs_sets_of_its_own_for, "sharding", "cfg", "mongos"),
-        back_and_forth("sharding", True, False, gone(PODS, "one-cfg-0"), running("one-cfg-0")),
+        part_off_and_on("sharding", "one-cfg-0", "one-mongos-0"),
         becomes("sharding", False),
         created(STATEFUL_SETS, "one-cfg"),
     ),
@@ -164,7 +173,7 @@ STALE = (
         18,
         "K8SPSMDB-438",
         partial(toggles.runs_sets_of_its_own_for, "arbiter", "arbiter"),
-        back_and_forth("arbiter", True, False, gone(PODS, "one-arbiter-0"), running("one-arbiter-0")),
+        part_off_and_on("arbiter", "one-arbiter-0"),
         becomes("arbiter", False),
         created(STATEFUL_SETS, "one-arbiter"),
     ),
@@ -194,7 +203,11 @@ STALE = (
         31,
         "K8SPXC-716",
         endings.removes_volumes_of_each_component,
-        recreated("one-pxc-0", gone(VOLUMES, "data-one-pxc-0"), gone(VOLUMES, "data-one-proxysql-0")),
+        recreated(
+            "one-pxc-0",
+            "one-proxysql-0",
+            others=(gone(VOLUMES, "data-one-pxc-0"), gone(VOLUMES, "data-one-proxysql-0")),
+        ),
         ENDS,
         created(VOLUMES, "data-one-pxc-0"),
     ),
@@ -202,7 +215,7 @@ STALE = (
         32,
         "K8SPXC-725",
         partial(toggles.runs_sets_of_its_own_for, "haproxy", "haproxy", port=3306),
-        back_and_forth("haproxy", True, False, gone(PODS, "one-haproxy-0"), running("one-haproxy-0")),
+        part_off_and_on("haproxy", "one-haproxy-0", port=True),
         becomes("haproxy", False),
         created(STATEFUL_SETS, "one-haproxy"),
     ),
@@ -210,7 +223,7 @@ STALE = (
         33,
         "K8SPXC-763",
         partial(toggles.runs_sets_of_its_own_for, "proxysql", "proxysql", port=6032),
-        back_and_forth("proxysql", True, False, gone(PODS, "one-proxysql-0"), running("one-proxysql-0")),
+        part_off_and_on("proxysql", "one-proxysql-0", port=True),
         becomes("proxysql", False),
         created(STATEFUL_SETS, "one-proxysql"),
     ),
@@ -218,7 +231,7 @@ STALE = (
         39,
         "yugabyte-operator 35",
         toggles.removes_certificates_while_tls_is_off,
-        back_and_forth("tls", True, False, gone(SECRETS, "one-tserver-cert"), Until(SECRETS, "one-tserver-cert")),
+        back_and_forth("tls", True, False, (gone(SECRETS, "one-tserver-cert"),), (Until(SECRETS, "one-tserver-cert"),)),
         becomes("tls", False),
         created(SECRETS, "one-tserver-cert"),
     ),
@@ -226,7 +239,7 @@ STALE = (
         40,
         "yugabyte-operator 36",
         toggles.removes_its_interface_at_port_0,
-        back_and_forth("uiPort", 9000, 0, gone(SERVICES, "one-ui"), Until(SERVICES, "one-ui")),
+        back_and_forth("uiPort", 9000, 0, (gone(SERVICES, "one-ui"),), (Until(SERVICES, "one-ui"),)),
         becomes("uiPort", 0),
         created(SERVICES, "one-ui"),
     ),
@@ -234,7 +247,7 @@ STALE = (
         43,
         "zookeeper-operator 312",
         rings.removes_volumes_that_have_its_name,
-        recreated("one-0", VOLUME_GONE),
+        recreated("one-0", others=(VOLUME_GONE,)),
         ENDS,
         NEW_VOLUME,
     ),
