@@ -8,7 +8,7 @@ import random
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from shards.objects import Object, Resource
 from shards.ownership.tenure import unfenced
 from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
-from shards.settings import ScopeSettings, ShardSettings
+from shards.settings import BreakerSettings, GateSettings, ScopeSettings, ShardSettings
 from shards.shard import Shard
 from shards.transport.kube import connect
 
@@ -76,17 +76,22 @@ def site(name: str) -> Object:
     }
 
 
-async def define(hand: Client) -> None:
-    """Sites are served from now on, by this server, for whichever test comes next too."""
+def guarded(breaker: BreakerSettings) -> ShardSettings:
+    """For a breaker whose times a test can wait for."""
+    return ShardSettings(gate=GateSettings(breaker=breaker))
+
+
+async def define(hand: Client, definition: Object, resource: Resource) -> None:
+    """The server serves the resource from now on, for whichever test comes next too."""
     with contextlib.suppress(AlreadyExists):
-        await hand.create(CRDS, "", DEFINITION)
+        await hand.create(CRDS, "", definition)
     deadline = boot_seconds() + DEFINE_SECONDS
     while True:
         try:
-            await hand.list(SITES, "default")
+            await hand.list(resource, "default")
             return
         except ApiError:
-            assert boot_seconds() < deadline, f"the server does not serve sites after {DEFINE_SECONDS:g} s"
+            assert boot_seconds() < deadline, f"{resource} are not served after {DEFINE_SECONDS:g} s"
             await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -165,18 +170,18 @@ async def staged(
     directory: Path,
     *,
     settings: ShardSettings | None = None,
-    prepare: Callable[[WorkerRuntime], None] = lambda runtime: None,
+    definition: tuple[Object, Resource] = (DEFINITION, SITES),
 ) -> AsyncIterator[Stage]:
     """The controller at work in a namespace of its own; ends with the judge's word on what the proxy recorded.
 
-    prepare: the worker's runtime, before anything runs.
+    definition: of the primary's kind, and what it serves.
     """
     namespace = f"stale-{secrets.token_hex(4)}"
     async with AsyncExitStack() as stack:
         direct = await connect(kubeconfig=str(kubeconfig))
         stack.push_async_callback(direct.close)
         hand = Client(direct, user_agent="by hand")
-        await define(hand)
+        await define(hand, *definition)
         await hand.create(NAMESPACES, "", {"metadata": {"name": namespace}})
         stack.push_async_callback(hand.delete, NAMESPACES, "", namespace)
         recorder = Recorder()
@@ -185,7 +190,7 @@ async def staged(
         proxy.write_kubeconfig(directory / "through-the-proxy")
         struck = await connect(kubeconfig=str(directory / "through-the-proxy"))
         stack.push_async_callback(struck.close)
-        settings = settings or ShardSettings(scope=ScopeSettings(namespaces=(namespace,)))
+        settings = replace(settings or ShardSettings(), scope=ScopeSettings(namespaces=(namespace,)))
         runtime = WorkerRuntime(
             transport=struck,
             clock=boot_seconds,
@@ -195,7 +200,6 @@ async def staged(
             slots=Slots(settings.queue.max_concurrent_reconciles),
         )
         stack.callback(runtime.close)
-        prepare(runtime)
         shard = Shard(WHOLE, [controller], runtime, "worker-0")
         stack.push_async_callback(shard.stop)
         await shard.activate(unfenced("worker-0"), None, previous_epoch=0)
