@@ -113,13 +113,13 @@ def watermark_of(views: Mapping[str, ShardView], shard_epoch: int) -> Watermark:
     marks: dict[str, ResourceMark] = {}
     for name, view in views.items():
         barriers: list[Barrier] = []
-        highest = view.store.highest_object_version
+        highest, certain = view.store.highest_object_version, not view.store.regressions
         for engine in view.engines:
             if engine.fence is not None:
                 barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
+                certain = certain and view.source.resource not in engine.fence.writes.floors.lists()
                 highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
         mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
-        believed = view.informer.synced.is_set() and not view.informer.blind and not view.store.regressions
-        if mark is not None and believed:
+        if mark is not None and certain and view.informer.synced.is_set() and not view.informer.blind:
             marks[name] = mark
     return Watermark(shard_epoch, marks)

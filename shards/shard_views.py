@@ -248,7 +248,7 @@ def make_engine(
     own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
-    engine = Engine(controller, range, runtime, stores, sources)
+    engine = Engine(controller, range, runtime, stores, sources, lambda resource: own[resource].informer.relist())
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:

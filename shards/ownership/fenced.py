@@ -161,6 +161,7 @@ class FencedClient:
         resource, name = resource_of(resource), self._resolve(name)
         fence, view = self._fence, self._view
         self._requests.deadline()
+        fence.room_for_destruction(view.key)
         self._unless_paused(fence.live.refuse_destructive())
         decided = view.snapshot(resource, name)
         found = await self._requests.read(resource, name, "delete", decided=decided)

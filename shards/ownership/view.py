@@ -90,12 +90,13 @@ class Listing:
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
-    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "name", "primary")
+    __slots__ = ("_floors", "_overlay", "_read", "_setbacks", "_stores", "key", "name", "primary")
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
         self.primary = primary
         self.key = key
         self._stores = stores
+        self._setbacks = sum(store.regressions for store in stores.values())
         self.name = ObjectName(key.namespace, key.name)
         self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
@@ -107,9 +108,10 @@ class View:
                 self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
         self.snapshot(primary, self.name)
 
-    def holds(self, resource: Resource) -> bool:
-        """Whether the shard keeps a view of the resource."""
-        return resource in self._stores
+    @property
+    def went_back(self) -> int:
+        """How often the history of a view went back since it was made: what was decided is of another world then."""
+        return sum(store.regressions for store in self._stores.values()) - self._setbacks
 
     def get(self, resource: Resource, name: ObjectName) -> Object | None:
         """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.

@@ -26,7 +26,7 @@ from shards.reconciling.engine_fence import make_fence, reset_requests
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
 from shards.reconciling.load import LoadMeter
-from shards.reconciling.parked_keys import ParkedKeys
+from shards.reconciling.parked_keys import ParkedKeys, Relist
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
 from shards.reconciling.resync import resync
 from shards.reconciling.tally import Tally
@@ -64,13 +64,15 @@ class Engine:
         runtime: WorkerRuntime,
         stores: Views,
         sources: Mapping[Resource, Source],
+        relist: Relist,
     ) -> None:
         self.controller = controller
         self.shard = shard
         self.stores = stores
         self.sources = sources
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
-        self.parked = ParkedKeys(controller.name, controller.primary, shard, runtime, stores, self.queue)
+        self._alarm = Alarm()
+        self.parked = ParkedKeys(controller, shard, runtime, stores, self.queue, relist=relist, ring=self._alarm.ring)
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
@@ -83,7 +85,6 @@ class Engine:
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
         self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
-        self._alarm = Alarm()
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
         self._crew = Crew(self._run, self._reconciler.waits, runtime.turn.then, *names)
         self.running = self._crew.running
@@ -238,8 +239,7 @@ class Engine:
     def _next(self, fence: Fence, now: float) -> Key | None:
         """The first ready key that the gate lets through; None: none was found so far."""
         for _ in range(LOOKS_AT_ONCE):
-            key = self.queue.get(now)
-            if key is None or not self._held_back(fence, key, now):
+            if (key := self.queue.get(now)) is None or not self._held_back(fence, key, now):
                 return key
         return None
 

@@ -50,6 +50,7 @@ def make_fence(
         live=LiveReader(limited, guards, runtime.clock, runtime.metrics, controller.name, runtime.journal),
         kinds=runtime.kinds,
         pause=pause,
+        gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
     )
 
 

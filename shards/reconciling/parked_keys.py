@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
+from shards.authoring.controller import Controller
 from shards.errors import ShardError, asked_seconds
 from shards.gates.own_writes import Barrier, Blocked
 from shards.gates.parking import Parked, Parking
@@ -25,6 +27,8 @@ SECONDS_PER_LOOK = 20e-6
 thousand keys parked, every event would cost a look at all of them."""
 
 
+Relist = Callable[[Resource], asyncio.Future[str]]
+
 BLIND_SECONDS = 10.0
 """Pause of a key whose namespace may not be seen; longer than a new list takes to bring its changes."""
 
@@ -32,31 +36,39 @@ BLIND_SECONDS = 10.0
 class ParkedKeys:
     """What the engine holds back, without a failure, a slot, or an end that time alone could bring.
 
+    relist: asks for a list of the resource's view that begins from then on. ring: makes the engine look.
     Invariant: a key of `overlays` is queued and will run on those objects without asking the gate, because a live read
-    has just settled what it asked.
+    has just settled what it asked, in the history that its views are of.
     """
 
     def __init__(
         self,
-        controller: str,
-        primary: Resource,
+        controller: Controller,
         shard: KeyRange,
         runtime: WorkerRuntime,
         stores: Views,
         queue: WorkQueue[Key],
+        *,
+        relist: Relist,
+        ring: Callable[[], None],
     ) -> None:
         self.parking = Parking(runtime.rng)
         self.overlays: dict[Key, dict[Place, Live]] = {}
         self.settling: dict[Key, asyncio.Task[None]] = {}
-        self._controller = controller
-        self._primary = primary
+        self._controller = controller.name
+        self._primary = controller.primary
         self._shard = shard
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
+        self._relist = relist
+        self._ring = ring
+        self._listing: dict[Resource, asyncio.Future[str]] = {}
         self._moved: set[Resource] = set()
         self._look_at = 0.0
         self._regressions = {resource: store.regressions for resource, store in stores.items()}
+        self._setbacks = 0
+        """How often a history was seen to have gone back."""
         self._by_namespace = [store for store in stores.values() if isinstance(store, NamespacedReader)]
 
     def __len__(self) -> int:
@@ -88,8 +100,8 @@ class ParkedKeys:
         if now < self._look_at:
             return self._look_at
         looks = 0
+        self._compare_histories(fence)
         for resource in self._moved:
-            self._compare_history(fence, resource)
             for key in self.parking.on(resource):
                 looks += 1
                 if fence.writes.shown(key, self._stores):
@@ -107,16 +119,24 @@ class ParkedKeys:
             self._queue.add_after(key, BLIND_SECONDS, now)
             self._queue.done(key, now)
             return True
+        self._compare_histories(fence)
         if key in self.overlays:
             return False
         blocked = fence.writes.blocked(key, self._stores)
-        if blocked is None or not self.gated:
+        if blocked is None:
+            self.parking.caught_up(key)
+            return False
+        if not self.gated:
             return False
         self._park(fence, key, blocked, now, wake)
         return True
 
     def overdue(self, fence: Fence, now: float) -> list[Key]:
-        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown."""
+        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown.
+
+        Forgets what the views show by now, and what it remembers of keys that wait for nothing any more.
+        """
+        self.parking.sweep(lambda key: key in fence.writes)
         overdue = fence.writes.sweep(self._stores, now)
         return [key for key in overdue if key not in self.parking.keys] if self.gated else []
 
@@ -129,8 +149,9 @@ class ParkedKeys:
         """The key runs. Returns the objects that were read live for it."""
         if not (self.parking.keys or self.overlays):
             return None
-        self.parking.release(key)
-        return self.overlays.pop(key, None)
+        overlay = self.overlays.pop(key, None)
+        self.parking.release(key, lagging=overlay is not None)
+        return overlay
 
     async def close(self) -> None:
         """Cancels the live reads."""
@@ -139,12 +160,30 @@ class ParkedKeys:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _compare_history(self, fence: Fence, resource: Resource) -> None:
-        regressions = self._stores[resource].regressions
-        if regressions != self._regressions[resource]:
-            self._regressions[resource] = regressions
-            fence.history_lost(resource)
+    def _compare_histories(self, fence: Fence) -> None:
+        """Before every decision: changes of a list that went back are told one by one, and keys may run meanwhile."""
+        for resource, store in self._stores.items():
+            regressions = store.regressions
+            if regressions != self._regressions[resource]:
+                self._regressions[resource] = regressions
+                fence.history_lost(resource)
+        if fence.setbacks != self._setbacks:
+            self._setbacks = fence.setbacks
             self.overlays.clear()
+
+    def _ask_for_lists(self, fence: Fence) -> None:
+        """Of what only a list can show, unless one is under way: what is needed since then is asked for after it."""
+        floors = fence.writes.floors
+        for resource in floors.lists() - self._listing.keys():
+            listing = self._listing[resource] = self._relist(resource)
+            listing.add_done_callback(partial(self._listed, fence, resource, floors.numbers))
+
+    def _listed(self, fence: Fence, resource: Resource, number: int, listing: asyncio.Future[str]) -> None:
+        del self._listing[resource]
+        if not listing.cancelled():
+            fence.writes.floors.listed(resource, number)
+            self._moved.add(resource)
+            self._ring()
 
     def _park(self, fence: Fence, key: Key, blocked: Blocked, now: float, wake: Callable[[], None]) -> None:
         known = self.parking.keys.get(key)
@@ -170,6 +209,9 @@ class ParkedKeys:
                         views=views,
                     )
                 )
+        if blocked.whole:
+            self._ask_for_lists(fence)
+            return
         overdue = blocked.needs_read or now - parked.since >= self._runtime.settings.gate.live_read_after_seconds
         if overdue and parked.probes > probes and key not in self.settling:
             task = asyncio.create_task(self._settle(fence, key, parked, wake), name=f"live read {key}")
@@ -178,6 +220,7 @@ class ParkedKeys:
 
     async def _settle(self, fence: Fence, key: Key, parked: Parked, wake: Callable[[], None]) -> None:
         """Reads live what the key's writes became; the key then runs once on what was read. Takes no slot."""
+        setbacks = fence.setbacks
         try:
             overlay = await self._read_live(fence, key)
         except ShardError as error:
@@ -190,8 +233,10 @@ class ParkedKeys:
             self.parking.pause(key, self._runtime.clock())
             log.exception("live read of %s %s", self._controller, key)
             return
-        # A key that was freed meanwhile may have written again: what was read is too old for it then.
-        if overlay is not None and self.parking.keys.get(key) is parked:
+        self._compare_histories(fence)
+        # A key that was freed meanwhile may have written again: what was read is too old for it then. So is what may
+        # have been read in a history that is over.
+        if overlay is not None and self.parking.keys.get(key) is parked and setbacks == fence.setbacks:
             self.overlays[key] = overlay
             self._queue.add(key, self._runtime.clock())
             wake()

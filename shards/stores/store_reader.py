@@ -13,7 +13,7 @@ from shards.stores.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.stores.intake import Intake
 from shards.stores.kept import Kept, LabelMatch, key_of, name_in, primary_in
 from shards.stores.postings import Postings
-from shards.versions import Version, includes, must_be_one
+from shards.versions import Incomparable, Version, includes
 
 TOMBSTONES = 16_384
 """Deletions remembered by UID. A forgotten one costs a live read where the view's version alone does not prove it."""
@@ -81,6 +81,14 @@ class StoreReader:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def version(self) -> Version:
+        """`resource_version`, for who has versions of several resources. Raises Incomparable where nobody has said of
+        which resource this is."""
+        if self.resource is None:
+            raise Incomparable("versions of a view of an unknown resource say nothing")
+        return Version(self.resource, self.resource_version)
 
     @property
     def partial(self) -> bool:
@@ -199,11 +207,6 @@ class StoreReader:
         return includes(self._tombstones.get(uid, ""), resource_version) or includes(
             self.resource_version, resource_version
         )
-
-    def includes(self, name: ObjectName, uid: str, version: Version) -> bool:
-        """The same for who has versions of several resources. Raises Incomparable where this view is of another one."""
-        must_be_one(self.resource, version.resource)
-        return self.shows(name, uid, version.text)
 
     def gone(self, uid: str) -> bool:
         """Whether the object was seen to be deleted (or to leave the filter) and has not come back.

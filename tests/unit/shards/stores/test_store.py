@@ -248,11 +248,13 @@ class TestShows:
 
     def test_a_view_of_another_resource_answers_no_gate(self) -> None:
         pods, pages = Resource("", "v1", "pods"), Resource("", "v1", "configmaps")
-        view = StoreWriter(resource=pages).reader
-        assert not view.includes(named("a"), "uid-a", Version(pages, "7"))
-        for other in (view, StoreWriter().reader):
-            with pytest.raises(Incomparable, match="say nothing about v1/pods"):
-                other.includes(named("a"), "uid-a", Version(pods, "7"))
+        writer = StoreWriter(resource=pages)
+        writer.replace([], "9")
+        assert writer.reader.version.includes(Version(pages, "7"))
+        with pytest.raises(Incomparable, match="say nothing about v1/pods"):
+            writer.reader.version.includes(Version(pods, "7"))
+        with pytest.raises(Incomparable, match="unknown resource"):
+            assert StoreWriter().reader.version.text
 
     def test_versions_longer_than_python_reads_integers_are_listed(self) -> None:
         longest = "9" * 5_000
