@@ -169,7 +169,7 @@ def _requests(canary: Part, rest: Part | None, enough: Enough) -> Criterion:
 
 def _rate(count: int, part: Part, enough: Enough) -> float | None:
     """Per reconcile; None where there were too few to say so."""
-    return count / part.reconciles if part.reconciles >= max(enough.reconciles, 1) else None
+    return count / max(part.reconciles, 1) if part.reconciles >= enough.reconciles else None
 
 
 def _too_few(name: str, canary: Part) -> Criterion:

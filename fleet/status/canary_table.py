@@ -22,7 +22,7 @@ def write(status: CanaryStatus, stream: TextIO) -> None:
 
 
 def _headline(status: CanaryStatus) -> Text:
-    what = ", ".join(status.features) or "no feature is confined to a canary: the whole fleet is judged"
+    what = f"{', '.join(status.features)} in {status.part}" if status.features else "none: the whole fleet is judged"
     text = Text.assemble(
         ("fleet ", "dim"),
         (status.fleet, "bold"),
@@ -30,7 +30,6 @@ def _headline(status: CanaryStatus) -> Text:
         status.namespace,
         ("  canary ", "dim"),
         what,
-        (f" in {status.part}" if status.features else "", ""),
     )
     text.append(f"\n{status.verdict}", _style(status.verdict))
     text.append(f": {status.why}")

@@ -271,7 +271,7 @@ class Engine:
         self._meters.started(started - self.queue.waited_since)
         self.tally.started(started, started - self.queue.waited_since)
         if parked := self.parked.parking.keys.get(key):
-            self.tally.parked(started, started - parked.since)
+            self.tally.parked(started, started - max(parked.since, self._runtime.gates.since))
         self._crew.begins(key, started)
         ended = "cancelled"
         decided = False

@@ -32,9 +32,9 @@ class Figures:
 def figures_of(engine: Engine, runtime: WorkerRuntime) -> Figures:
     """As of now."""
     now, since, name = runtime.clock(), runtime.gates.since, engine.controller.name
-    sums = engine.tally.sums(now, since)
+    sums = engine.tally.sums(now)
     parked = engine.parked.parking.keys
-    waits = now - next(iter(parked.values())).since if parked else 0.0
+    waits = now - max(next(iter(parked.values())).since, since) if parked else 0.0
     return Figures(
         controller=name,
         on=runtime.features_on(name, engine.shard),

@@ -52,9 +52,13 @@ class Tally:
         step.requests += 1
         step.live_reads += live
 
-    def sums(self, now: float, since: float) -> Step:
-        """All of the last five minutes, from the first whole step that began after `since`. Its `at` says nothing."""
-        first = max(-int(-since // STEP_SECONDS), int((now - SPAN_SECONDS) // STEP_SECONDS))
+    def begin_anew(self) -> None:
+        """A feature was switched: what was before says nothing about what is."""
+        self._steps.clear()
+
+    def sums(self, now: float) -> Step:
+        """All of the last five minutes. Its `at` says nothing."""
+        first = int((now - SPAN_SECONDS) // STEP_SECONDS)
         total = Step(first)
         for step in self._steps:
             if step.at >= first:

@@ -99,6 +99,12 @@ def test_a_part_without_keys_is_no_division_by_zero() -> None:
     assert verdict(empty, empty) is Word.WAIT
 
 
+def test_who_needs_no_reconciles_gets_a_verdict_on_a_fleet_at_rest() -> None:
+    still = replace(GOOD, reconciles=0, requests=0)
+    assert worst(judge_parts(still, still, Enough(reconciles=0))) is Word.GO_ON
+    assert worst(judge_parts(still, None, Enough(reconciles=0))) is Word.GO_ON
+
+
 def test_parts_add_up_over_members_and_take_the_worst_of_each() -> None:
     one = PartRecord("a", shards=2, seconds=300, keys=10, reconciles=5, longest_wait=1.0, longest_parked=2.0)
     other = PartRecord("a", shards=1, seconds=20, keys=1, parked=1, live_reads=2, longest_wait=3.0)
