@@ -9,82 +9,26 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
+from shards.gates.barrier import NEEDS_READ, UNKNOWN, Barrier, Phase
 from shards.gates.floors import Floors
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
-from shards.versions import includes, must_be_one
+from shards.versions import includes
+
+__all__ = ["NEEDS_READ", "UNKNOWN", "Barrier", "Blocked", "OwnWrites", "Phase"]
 
 Views = Mapping[Resource, StoreReader]
 
-
-class Phase(Enum):
-    """What is known about one write.
-
-    SENT: on the wire. LANDED: answered, the object has a version. DELETED: answered, the object is gone.
-    IN_DOUBT: no answer: only a live read tells. STALE: refused, in a way that proves the view wrong (a conflict): only
-    a live read, or a later write of the same object that succeeds, ends it.
-    """
-
-    SENT = "sent"
-    LANDED = "landed"
-    DELETED = "deleted"
-    IN_DOUBT = "in doubt"
-    STALE = "refused as stale"
-
-
-UNKNOWN = (Phase.SENT, Phase.IN_DOUBT)
-"""Whether the write was carried out is not known."""
 
 MOST_BARRIERS = 16_384
 """Writes that one controller in one shard remembers one by one, about half a kilobyte each. A reconcile that makes ten
 thousand children in one run is still within it."""
 
-NEEDS_READ = (*UNKNOWN, Phase.STALE)
-"""Nothing that a view shows ends these."""
-
 OVERDUE_SECONDS = 75.0
 """A write that a view has not shown for so long may never be shown: a watch that is silent is replaced by then."""
-
-
-@dataclass(slots=True, eq=False)
-class Barrier:
-    """One write of one reconcile, from before its request until the view shows it.
-
-    uid: "" while unknown (a create). resource_version: LANDED: the write's; else the last one known of the object
-    before, "" where there is none.
-    """
-
-    key: Key
-    resource: Resource
-    name: ObjectName
-    uid: str
-    resource_version: str
-    phase: Phase = Phase.SENT
-    since: float | None = None
-    """When it was first found, or last told, to be waiting."""
-
-    def seen(self, view: StoreReader) -> bool:
-        """Whether the view includes the write, or proves it past.
-
-        Raises Incomparable for a view of another resource.
-        """
-        if view.resource is not self.resource:
-            must_be_one(view.resource, self.resource)
-        if self.phase is Phase.LANDED:
-            return view.shows(self.name, self.uid, self.resource_version)
-        if self.phase is Phase.DELETED:
-            # Absence alone proves nothing: the view may not have seen the object yet.
-            past = view.shows(self.name, self.uid, self.resource_version)
-            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
-        return False
-
-    def __str__(self) -> str:
-        return f"{self.resource} {self.name} {self.phase.value} {self.resource_version}".rstrip()
 
 
 class Blocked(NamedTuple):
@@ -158,6 +102,17 @@ class OwnWrites:
         """The write was certainly not carried out, or no view will ever show it."""
         self._drop(barrier)
 
+    def outside(self, barrier: Barrier, uid: str, view: StoreReader) -> None:
+        """The view will never show the object that is there now, or none is. uid: of that, "" for none.
+
+        Nothing is waited for, unless the view holds another one of that name: a phantom, which has to leave it.
+        """
+        held = view.version_of(barrier.name)
+        if held is not None and held[0] != uid:
+            self.deleted(barrier, *held)
+        else:
+            self.failed(barrier)
+
     def in_doubt(self, barrier: Barrier) -> None:
         """The answer was lost."""
         barrier.phase = Phase.IN_DOUBT
@@ -176,9 +131,14 @@ class OwnWrites:
         self.floors.distrust(resource)
         for key, barriers in list(self._barriers.items()):
             self._keep(key, [each for each in barriers if each.resource != resource or each.phase in UNKNOWN])
+            for each in self._barriers.get(key, ()):
+                if each.resource == resource:
+                    each.resource_version = ""
 
     def expects(self, key: Key, resource: Resource, uid: str) -> bool:
-        """Whether the key waits until its view shows this object."""
+        """Whether the key waits until its view shows this object, or may do so: beyond the bound nobody knows."""
+        if key in self.floors:
+            return True
         waiting = self._barriers.get(key, ())
         return any(each.phase is Phase.LANDED and (each.resource, each.uid) == (resource, uid) for each in waiting)
 
@@ -214,15 +174,12 @@ class OwnWrites:
 
         The barrier now waits for what the read saw; the key may run once before, on the objects that were read.
         """
-        held = view.meta(barrier.name)
         if live is not None and (admitted or view.name_of(live.uid) is not None):
             self._replace(barrier, Phase.LANDED, live.uid, live.resource_version)
         elif live is None and barrier.uid and barrier.resource_version:
             self.deleted(barrier, barrier.uid, barrier.resource_version)
-        elif held is not None and (live is None or live.uid != held.uid):
-            self.deleted(barrier, held.uid, held.resource_version)  # a phantom: it has to leave the view
         else:
-            self.failed(barrier)
+            self.outside(barrier, "" if live is None else live.uid, view)
 
     def sweep(self, views: Views, now: float, limit: int = 100) -> list[Key]:
         """Forgets what the views show by now, for up to `limit` keys, in turn: a key that never runs again would

@@ -240,6 +240,16 @@ class TestDoubt:
         writes.settle(barrier, meta(30, uid="foreign"), cache.views[PAGES], admitted=False)
         assert writes.blocked(KEY, cache.views) is None
 
+    def test_what_the_view_will_never_show_ends_a_phantom_under_its_name(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12, uid="old")
+        barrier = writes.begin(KEY, PAGES, PAGE, "")
+        writes.outside(barrier, "new", cache.views[PAGES])
+        assert writes.blocked(KEY, cache.views) is not None, "the answer proves that the object of that name has gone"
+        cache.pages.delete(meta(13, uid="old"))
+        assert writes.blocked(KEY, cache.views) is None
+        writes.outside(writes.begin(KEY, PAGES, PAGE, ""), "new", cache.views[PAGES])
+        assert writes.blocked(KEY, cache.views) is None, "the view holds nothing that it could get rid of"
+
     def test_a_history_that_went_back_is_taken_from_the_live_read(self, writes: OwnWrites, cache: Cache) -> None:
         barrier = created(writes, 2000)
         writes.settle(barrier, meta(30), cache.views[PAGES], admitted=True)
