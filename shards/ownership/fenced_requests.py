@@ -133,7 +133,7 @@ class FencedRequests:
         """
         fence, view = self.fence, self.view
         body: Object = msgspec.json.decode(answer)
-        if deletion and not _lingers(body):
+        if _ends(body, deletion=deletion):
             if barrier is not None:
                 fence.writes.deleted(barrier, barrier.uid, barrier.resource_version)
                 view.remember(resource, name, None, barrier.resource_version)
@@ -192,8 +192,14 @@ def _settle(writes: OwnWrites, barrier: Barrier, result: str) -> None:
         writes.failed(barrier)
 
 
-def _lingers(body: Object) -> bool:
-    """Whether the answer to a deletion is an object that stays for now: finalizers or a grace period hold it."""
+def _ends(body: Object, *, deletion: bool) -> bool:
+    """Whether the write has removed the object, by its answer: a deletion, or the end of what held a doomed object.
+
+    Such an answer has the object's last version, which a view shows long before it shows the end. Finalizers, a grace
+    period, and what fills a namespace hold an object.
+    """
     metadata = body.get("metadata") or {}
+    if not metadata.get("deletionTimestamp"):
+        return deletion
     held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
-    return bool(metadata.get("deletionTimestamp") and held)
+    return not (held or (body.get("spec") or {}).get("finalizers"))

@@ -13,6 +13,7 @@ from shards.gates.own_writes import Barrier, Blocked
 from shards.gates.parking import Parked, Parking
 from shards.informers.namespaced_store import NamespacedReader
 from shards.journal import Note
+from shards.keyrange import KeyRange
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.fence import Fence
 from shards.ownership.view import Live, Place, View, Views
@@ -43,6 +44,7 @@ class ParkedKeys:
     def __init__(
         self,
         controller: Controller,
+        shard: KeyRange,
         runtime: WorkerRuntime,
         stores: Views,
         queue: WorkQueue[Key],
@@ -55,6 +57,7 @@ class ParkedKeys:
         self.settling: dict[Key, asyncio.Task[None]] = {}
         self._controller = controller.name
         self._primary = controller.primary
+        self._shard = shard
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
@@ -70,6 +73,18 @@ class ParkedKeys:
 
     def __len__(self) -> int:
         return len(self.parking)
+
+    @property
+    def gated(self) -> bool:
+        """Whether anything is held back here now (feature gate VersionGate)."""
+        return self._runtime.gates.version_gate(self._controller, self._shard)
+
+    def release_all(self) -> None:
+        """The gate was switched off: what it held back is ready. What was written stays on record."""
+        now = self._runtime.clock()
+        for key in tuple(self.parking.keys):
+            self.parking.release(key)
+            self._queue.add(key, now)
 
     def moved(self, resource: Resource) -> bool:
         """The view of the resource has moved. Whether somebody waits for it."""
@@ -111,7 +126,7 @@ class ParkedKeys:
         if blocked is None:
             self.parking.caught_up(key)
             return False
-        if not self._runtime.settings.gate.enabled:
+        if not self.gated:
             return False
         self._park(fence, key, blocked, now, wake)
         return True
@@ -123,12 +138,12 @@ class ParkedKeys:
         """
         self.parking.sweep(lambda key: key in fence.writes)
         overdue = fence.writes.sweep(self._stores, now)
-        return [key for key in overdue if key not in self.parking.keys] if self._runtime.settings.gate.enabled else []
+        return [key for key in overdue if key not in self.parking.keys] if self.gated else []
 
     def _out_of_sight(self, key: Key) -> bool:
         """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
         blind = any(store.blind(key.namespace) for store in self._by_namespace)
-        return blind and self._runtime.settings.gate.enabled
+        return blind and self.gated
 
     def take(self, key: Key) -> dict[Place, Live] | None:
         """The key runs. Returns the objects that were read live for it."""

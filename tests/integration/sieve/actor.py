@@ -80,11 +80,20 @@ class Actor:
                         await self._make(VOLUMES, _claim(f"data-{name}", each, template))
                 if name not in pods:
                     await self._make(PODS, _pod(name, each))
+            for pod in pods.values():
+                if not pod["metadata"].get("ownerReferences") and _selects(each, pod):
+                    await self._adopt(each, pod)
             own = [pod for pod in pods.values() if _controller(pod) == each["metadata"]["uid"]]
             for pod in own:
                 meta = pod["metadata"]
                 if ordinal(meta["name"]) >= each["spec"]["replicas"] and not meta.get("deletionTimestamp"):
                     await self._client.delete(Resource.parse(PODS), NAMESPACE, meta["name"], uid=meta["uid"])
+
+    async def _adopt(self, owner: Object, pod: Object) -> None:
+        """A pod that was orphaned."""
+        meta = pod["metadata"]
+        patch = {"metadata": {"ownerReferences": [_reference(owner)], "uid": meta["uid"]}}
+        await self._client.merge_patch(Resource.parse(PODS), NAMESPACE, meta["name"], patch)
 
     async def _make(self, resource: str, body: Object) -> None:
         await self._client.create(Resource.parse(resource), NAMESPACE, body)
@@ -155,7 +164,25 @@ def _claim(name: str, owner: Object, template: Object) -> Object:
 
 def _pod(name: str, owner: Object) -> Object:
     template: dict[str, Any] = owner["spec"]["template"]
-    reference = {
+    spec = {**template["spec"], "nodeName": "node-1"}
+    if owner["spec"].get("volumeClaimTemplates"):
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
+    meta = template["metadata"]
+    metadata = {"name": name, "labels": meta["labels"], "ownerReferences": [_reference(owner)]}
+    if meta.get("annotations"):
+        metadata["annotations"] = meta["annotations"]
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec}
+
+
+def _selects(owner: Object, pod: Object) -> bool:
+    wanted: dict[str, str] = owner["spec"]["selector"]["matchLabels"]
+    meta = pod["metadata"]
+    name: str = meta["name"]
+    return wanted.items() <= (meta.get("labels") or {}).items() and name.startswith(f"{owner['metadata']['name']}-")
+
+
+def _reference(owner: Object) -> Object:
+    return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "name": owner["metadata"]["name"],
@@ -163,11 +190,3 @@ def _pod(name: str, owner: Object) -> Object:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    spec = {**template["spec"], "nodeName": "node-1"}
-    if owner["spec"].get("volumeClaimTemplates"):
-        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
-    meta = template["metadata"]
-    metadata = {"name": name, "labels": meta["labels"], "ownerReferences": [reference]}
-    if meta.get("annotations"):
-        metadata["annotations"] = meta["annotations"]
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec}

@@ -12,31 +12,43 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.devcluster.storage.commits import Commit, Stored
+from shards.errors import TerminalError
 from shards.objects import Object
+from shards.testing.observed import Failures
 from tests.integration.sieve.parts import COMPARED
+from tests.integration.sieve.process import Process
 
-_OF_A_RUN = frozenset({"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"})
+_OF_A_RUN = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "deletionGracePeriodSeconds"}
+)
 """Of metadata."""
+
+_ADDRESSES = frozenset({"clusterIP", "clusterIPs"})
+"""Of Services, drawn by the server."""
 
 _SLOT = "shardfleet.dev/slot"
 
 
 @dataclass
 class Outcome:
-    """state: by resource and name. errors: what reconciles raised, what the user waited for in vain, what never
-    settled. unfired: rules whose trigger was never seen: such a run shows nothing."""
+    """state: by resource and name. changes: how many there were, of whatever kind. errors: what reconciles raised, what
+    the user waited for in vain, what never settled. unfired: rules whose trigger was never seen: such a run shows
+    nothing. log: what happened, with times."""
 
     state: dict[tuple[str, str], Object] = field(default_factory=dict)
     created: Counter[tuple[str, str]] = field(default_factory=Counter)
     deleted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    changes: int = 0
     errors: list[str] = field(default_factory=list)
     unfired: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
     def committed(self, commit: Commit) -> None:
         """Counts it."""
         resource = str(commit.kind.resource)
         if resource in COMPARED:
+            self.changes += 1
             if commit.old is None and commit.new is not None:
                 self.created[resource, _name(commit.new)] += 1
             elif commit.new is None and commit.old is not None:
@@ -71,6 +83,21 @@ class Outcome:
         return found
 
 
+def raised(failures: Failures) -> list[str]:
+    """What authors' functions raised. Not that their object is gone, with which the framework ends a run that is too
+    late."""
+    late = (isinstance(each.error, TerminalError) and " is gone: " in str(each.error) for each in failures.all)
+    return [f"raised: {each.error!r}" for each, is_late in zip(failures.all, late, strict=True) if not is_late]
+
+
+def told_of(process: Process | None) -> list[str]:
+    """Keys that keep failing, or wait for long, and why."""
+    if process is None:
+        return []
+    failing = [f"{each.key} fails: {each.error}" for each in process.shard.failing(10)]
+    return failing + [f"{each.key} waits: {each.why}" for each in process.shard.waiting(10)]
+
+
 def _name(stored: Stored) -> str:
     meta: Object = stored.decode()["metadata"]
     made_up = meta.get("generateName")
@@ -87,6 +114,9 @@ def normalised(body: Object) -> Object:
     (meta.get("labels") or {}).pop(_SLOT, None)
     if meta.get("generateName"):
         meta["name"] = "*"
+    spec = body.get("spec")
+    if isinstance(spec, dict) and spec.get("clusterIP") not in (None, "None"):
+        body = {**body, "spec": {name: value for name, value in spec.items() if name not in _ADDRESSES}}
     return {**body, "metadata": meta}
 
 

@@ -23,7 +23,10 @@ CLUSTER_LABEL = "cluster"
 
 FINALIZER = "sieve.shardfleet.dev/cleanup"
 
-_SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+_PORT = {"type": "integer", "minimum": 1}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SPEC = {**OPEN, "properties": {"tserverUIPort": _PORT}}
+_SCHEMA = {"openAPIV3Schema": {**OPEN, "properties": {"spec": _SPEC}}}
 DEFINITION: Object = {
     "metadata": {"name": "datastores.sieve.shardfleet.dev"},
     "spec": {

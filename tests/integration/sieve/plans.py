@@ -34,7 +34,8 @@ class At(StrEnum):
 
 @dataclass(frozen=True)
 class On:
-    """A change of one object. verb: create, update or delete. name: with a trailing * what it begins with.
+    """A change of one object. verb: create, update or delete. name: with a trailing * what it begins with. Of verb,
+    resource and name "" is any.
 
     path, becomes: of an update, which field has to change, as "spec.replicas", and to what; None: it goes. nth: which
     of several such changes, from 1. subresource: of a request, which one it names; None: any.
@@ -49,19 +50,26 @@ class On:
     at: At = At.SERVER
 
     def names(self, resource: str, name: str) -> bool:
-        if self.resource != resource:
+        if self.resource not in ("", resource):
             return False
-        return name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name
+        if self.name in ("", name):
+            return True
+        return self.name.endswith("*") and name.startswith(self.name[:-1])
 
     def changes(self, old: Object | None, new: Object | None) -> bool:
         """Whether the step from one state to the other is such a change, of whichever object."""
         verb = "create" if old is None else "delete" if new is None else "update"
-        if verb != self.verb:
+        if self.verb not in ("", verb):
             return False
         if not self.path or verb == "delete":
             return True
         before, after = value_at(old, self.path), value_at(new, self.path)
         return before != after and (self.becomes is ANY or after == self.becomes)
+
+
+def any_change(nth: int, at: At) -> On:
+    """Of whatever object."""
+    return On("", "", "", nth=nth, at=at)
 
 
 def created(resource: str, name: str, *, nth: int = 1, at: At = At.SERVER) -> On:
@@ -227,7 +235,8 @@ class Scenario:
     """One bug of the catalogue. number: as there. kind: S, I, U or X. make: the operator that has it.
 
     fails_without, fails_with: what comes of it without the product's protections and with them; docs/stale-scenarios.md
-    tells. masked: fields of the end state that no two runs have in common, as "resource path".
+    tells. live_read_suffices: whether that of what is deleted, alone, holds a stale one off.
+    masked: fields of the end state that no two runs have in common, as "resource path".
     """
 
     number: int
@@ -238,6 +247,7 @@ class Scenario:
     rules: tuple[Rule, ...] = ()
     fails_without: bool = True
     fails_with: bool = False
+    live_read_suffices: bool = True
     masked: frozenset[str] = field(default_factory=frozenset)
 
     @property

@@ -17,6 +17,7 @@ from shards.errors import NotFound
 from shards.objects import ObjectName, Resource
 from shards.ownership.fence import Fence
 from shards.ownership.fenced import FencedClient, resource_of
+from shards.ownership.view import View
 from shards.settings import GateSettings, ShardSettings
 from shards.watching.listing import Listing
 from shards.watching.watch_requests import ListPage
@@ -27,7 +28,8 @@ LISTS = "lists"
 """The first list of a view is consistent. Without: resourceVersion=0, as in client-go."""
 ACTS = "acts"
 """A deletion is sent after a live read, on the snapshot it was decided on, with UID and version as preconditions, and
-a child that was made lately is made again only for an owner that still exists. Without: by name, unconditionally."""
+a child is made only for an owner that is there: in the view, and of a child that was made lately, live. Without: by
+name, unconditionally, for whomever."""
 
 WITH = frozenset({GATES, LISTS, ACTS})
 """The product as it is."""
@@ -90,3 +92,4 @@ def _acts_by_name(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(FencedClient, "delete", delete)
     patch.setattr(Fence, "created_lately", lambda self, key, place: False)
+    patch.setattr(View, "shows_own", lambda self: True)

@@ -21,7 +21,7 @@ from shards.testing.observed import Failures
 from shards.testing.virtual_time import loop_seconds, run_virtually
 from tests.integration.sieve import plans
 from tests.integration.sieve.actor import Actor
-from tests.integration.sieve.outcome import Outcome
+from tests.integration.sieve.outcome import Outcome, raised, told_of
 from tests.integration.sieve.parts import COMPARED, CRDS, DEFINITION
 from tests.integration.sieve.plans import THAW_SECONDS, Act, At, On, Rule, Scenario, Way
 from tests.integration.sieve.process import Asked, Process, TappedTransport, Taps
@@ -141,7 +141,8 @@ class Stage:
             assert kind is not None
             found = list(self._server.backend.storage.table(kind).objects.values())
             outcome.ended(resource, found, self._scenario.masked)
-        outcome.errors += [*self._user.errors, *(f"raised: {each.error!r}" for each in self._failures.all)]
+        outcome.errors += [*self._user.errors, *raised(self._failures)]
+        outcome.told = told_of(self._process)
         outcome.unfired = [str(each.on) for each in self._pending]
 
     async def close(self) -> None:
@@ -188,7 +189,7 @@ class Stage:
         self._look(At.REQUEST, asked.resource, asked.name, old, new)
 
     def _look(self, at: At, resource: str, name: str, old: Object | None, new: Object | None) -> None:
-        if not self._pending or self._pending[0].on.at is not at:
+        if not self._pending or self._pending[0].on.at is not at or resource not in COMPARED:
             return
         on = self._pending[0].on
         if not on.names(resource, name) or not on.changes(old, new):

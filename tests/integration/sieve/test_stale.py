@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.sieve.plans import Scenario, Way
 from tests.integration.sieve.reference import found_wrong, reference_of
-from tests.integration.sieve.runtimes import WITH, WITHOUT
+from tests.integration.sieve.runtimes import ACTS, GATES, LISTS, WITH, WITHOUT
 from tests.integration.sieve.stage import play
 from tests.integration.sieve.stale import STALE
 
@@ -46,3 +46,13 @@ def test_neither_rests_on_timing(scenario: Scenario, seed: int, switch_seconds: 
     for way in Way:
         wrong, log = found_wrong(scenario, WITH, way=way, seed=seed, switch_seconds=switch_seconds)
         assert wrong == [], log
+
+
+@pytest.mark.parametrize("way", [Way.RESTART, Way.TAKEOVER])
+@each_scenario
+def test_each_protection_alone_holds_off_what_the_table_says(scenario: Scenario, way: Way) -> None:
+    """A process that begins anew has to list consistently; one that stood by has to wait for its predecessor's view."""
+    holds = {LISTS: way is Way.RESTART, GATES: way is not Way.RESTART, ACTS: scenario.live_read_suffices}
+    for protection, held in holds.items():
+        wrong, log = found_wrong(scenario, frozenset({protection}), way=way)
+        assert (wrong == []) == held, f"{protection} alone\n{log}"

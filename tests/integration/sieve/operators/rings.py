@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from shards import Context, Controller, Request
 from shards.objects import Object
+from tests.integration.sieve.operators.finalizing import is_ending, without_finalizer
 from tests.integration.sieve.parts import (
+    BUDGETS,
     CLUSTER_LABEL,
     DATASTORES,
-    FINALIZER,
     PODS,
     STATEFUL_SETS,
     VOLUMES,
+    budget,
     by_cluster,
     ordinal,
     stateful_set,
@@ -33,12 +35,7 @@ def volumes_of(ctx: Context, name: str) -> list[Object]:
     return list(ctx.store.list(VOLUMES, labels={CLUSTER_LABEL: name}))
 
 
-async def without_finalizer(ctx: Context, store: Object) -> None:
-    rest = [each for each in store["metadata"].get("finalizers", ()) if each != FINALIZER]
-    await ctx.client.patch(DATASTORES, store["metadata"]["name"], {"metadata": {"finalizers": rest}})
-
-
-def removes_volumes_with_the_datastore() -> Controller:
+def removes_volumes_that_have_its_name() -> Controller:
     """1 K8SSAND-559, 9 casskop 316, 43 zookeeper-operator 312: a datastore that is being deleted takes along whatever
     volumes have its name as their label, and a successor of that name labels its own ones alike."""
     controller = ring()
@@ -49,12 +46,53 @@ def removes_volumes_with_the_datastore() -> Controller:
         if store is None:
             return
         if store["metadata"].get("deletionTimestamp"):
-            if FINALIZER in store["metadata"].get("finalizers", ()):
+            if is_ending(store):
                 for volume in volumes_of(ctx, request.name):
                     await ctx.client.delete(VOLUMES, volume["metadata"]["name"])
                 await without_finalizer(ctx, store)
             return
         await ctx.client.ensure(STATEFUL_SETS, stateful_set(request.name, request.name, store["spec"]["replicas"]))
+
+    return controller
+
+
+def removes_volumes_of_its_members() -> Controller:
+    """6 cassandra-operator 402: the same, but the volumes are those that its members would have by their names; whether
+    they are there is not looked at."""
+    controller = ring()
+
+    @controller.reconcile
+    async def reconcile(ctx: Context, request: Request) -> None:
+        store = ctx.store.get()
+        if store is None:
+            return
+        if store["metadata"].get("deletionTimestamp"):
+            if is_ending(store):
+                for index in range(store["spec"]["replicas"]):
+                    await ctx.client.delete(VOLUMES, f"data-{request.name}-{index}")
+                await without_finalizer(ctx, store)
+            return
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(request.name, request.name, store["spec"]["replicas"]))
+
+    return controller
+
+
+def removes_volumes_of_members_that_leave() -> Controller:
+    """7 cassandra-operator 407: the volume of a member goes while its pod is being deleted; the next pod of that
+    ordinal gets a volume of the same name."""
+    controller = ring()
+
+    @controller.reconcile
+    async def reconcile(ctx: Context, request: Request) -> None:
+        store = ctx.store.get()
+        if store is None or store["metadata"].get("deletionTimestamp"):
+            return
+        wanted = store["spec"]["replicas"]
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(request.name, request.name, wanted))
+        for pod in ctx.store.list(PODS, labels={CLUSTER_LABEL: request.name}):
+            meta = pod["metadata"]
+            if meta.get("deletionTimestamp") and ordinal(meta["name"]) >= wanted:
+                await ctx.client.delete(VOLUMES, f"data-{meta['name']}")
 
     return controller
 
@@ -77,5 +115,29 @@ def removes_volumes_beyond_what_is_ready() -> Controller:
                 if ordinal(volume["metadata"]["name"]) >= wanted:
                     await ctx.client.delete(VOLUMES, volume["metadata"]["name"])
         await ctx.client.patch_status({"readyReplicas": ready})
+
+    return controller
+
+
+def makes_its_budget_anew() -> Controller:
+    """10 casskop 321: budgets could not be changed once, so one that is not as the datastore says is deleted and made
+    anew. The budget is read from the server, the datastore from the view."""
+    controller = ring()
+    controller.owns(BUDGETS)
+
+    @controller.reconcile
+    async def reconcile(ctx: Context, request: Request) -> None:
+        store = ctx.store.get()
+        if store is None or store["metadata"].get("deletionTimestamp"):
+            return
+        spec = store["spec"]
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(request.name, request.name, spec["replicas"]))
+        wanted = budget(request.name, request.name, spec["maxPodUnavailable"])
+        found = await ctx.live.get(BUDGETS, request.name)
+        if found is not None and found["spec"]["maxUnavailable"] != wanted["spec"]["maxUnavailable"]:
+            await ctx.client.delete(BUDGETS, request.name)
+            found = None
+        if found is None:
+            await ctx.client.create(BUDGETS, wanted)
 
     return controller

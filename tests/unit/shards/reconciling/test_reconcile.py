@@ -469,7 +469,7 @@ class TestOwnWritesGate:
 
     async def test_with_the_gate_switched_off_keys_run_on_stale_views(self, world: World) -> None:
         """The gate's own proof: the same history goes wrong without it."""
-        world.runtime.settings = ShardSettings(gate=GateSettings(enabled=False))
+        world.runtime.change(ShardSettings(gate=GateSettings(enabled=False)))
         creates = []
 
         async def body(ctx: Context, request: Request) -> Result:

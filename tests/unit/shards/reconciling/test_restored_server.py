@@ -236,7 +236,7 @@ async def test_a_gate_that_waits_for_a_mark_asks_for_a_list_at_once_when_the_his
 
 
 async def test_with_the_gate_switched_off_nothing_is_held_back(world: World) -> None:
-    world.runtime.settings = replace(world.settings, gate=replace(world.settings.gate, enabled=False))
+    world.runtime.change(replace(world.settings, gate=replace(world.settings.gate, enabled=False)))
     runs: list[float] = []
 
     async def body(ctx: Context, request: Request) -> Result:
