@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from shards.gates.barrier import NEEDS_READ, UNKNOWN, Barrier, Phase
-from shards.gates.floors import Floors
+from shards.gates.levels import Levels
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
 from shards.versions import includes
@@ -48,7 +48,7 @@ class OwnWrites:
 
     What a reconcile read live counts as written: the next one must not decide on less.
 
-    most: barriers that are kept. One whose answer comes beyond that is replaced by a floor of its key, which takes one
+    most: barriers that are kept. One whose answer comes beyond that is replaced by a level of its key, which takes one
     entry a resource however many there are: so memory is bounded by that, the requests on the wire, and the keys.
 
     Invariants: a key has an entry only while it has a barrier; per key, resource and name there is at most one barrier
@@ -56,7 +56,7 @@ class OwnWrites:
     """
 
     def __init__(self, most: int = MOST_BARRIERS) -> None:
-        self.floors = Floors()
+        self.levels = Levels()
         self._most = most
         self._held = 0
         self._barriers: OrderedDict[Key, list[Barrier]] = OrderedDict()
@@ -67,11 +67,11 @@ class OwnWrites:
 
     def __contains__(self, key: Key) -> bool:
         """Whether the key waits for anything, as far as is known."""
-        return key in self._barriers or key in self.floors
+        return key in self._barriers or key in self.levels
 
     def full(self, key: Key) -> bool:
         """Whether writes are not remembered one by one any more, all of them or those of the key."""
-        return self._held >= self._most or key in self.floors
+        return self._held >= self._most or key in self.levels
 
     def begin(self, key: Key, resource: Resource, name: ObjectName, uid: str, resource_version: str = "") -> Barrier:
         """Before the request is sent. uid and resource_version: of the snapshot that the write is based on."""
@@ -128,7 +128,7 @@ class OwnWrites:
         What was written there may or may not be part of the new history. A list that begins from now on tells, of all
         keys at once, and all of them wait for it; of what was not answered only a live read does, as before.
         """
-        self.floors.distrust(resource)
+        self.levels.distrust(resource)
         for key, barriers in list(self._barriers.items()):
             self._keep(key, [each for each in barriers if each.resource != resource or each.phase in UNKNOWN])
             for each in self._barriers.get(key, ()):
@@ -137,14 +137,14 @@ class OwnWrites:
 
     def expects(self, key: Key, resource: Resource, uid: str) -> bool:
         """Whether the key waits until its view shows this object, or may do so: beyond the bound nobody knows."""
-        if key in self.floors:
+        if key in self.levels:
             return True
         waiting = self._barriers.get(key, ())
         return any(each.phase is Phase.LANDED and (each.resource, each.uid) == (resource, uid) for each in waiting)
 
     def blocked(self, key: Key, views: Views) -> Blocked | None:
         """What the key must wait for; None when its view shows all its writes. Forgets those that it shows."""
-        closed = self.floors.closed(key, views) if self.floors else None
+        closed = self.levels.closed(key, views) if self.levels else None
         if closed:
             return Blocked("; ".join(f"{of} {why}" for of, why in closed.items()), frozenset(closed), False, True)
         if key not in self._barriers:
@@ -157,7 +157,7 @@ class OwnWrites:
 
     def shown(self, key: Key, views: Views) -> bool:
         """Whether the views show all of the key's writes. It may be asked long before the key runs."""
-        if self.floors and self.floors.closed(key, views):
+        if self.levels and self.levels.closed(key, views):
             return False
         return all(each.seen(views[each.resource]) for each in self._barriers.get(key, ()))
 
@@ -200,7 +200,7 @@ class OwnWrites:
                 overdue.append(key)
                 for barrier in waiting:
                     barrier.since = now
-        self.floors.sweep(views, limit)
+        self.levels.sweep(views, limit)
         return overdue
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
@@ -235,7 +235,7 @@ class OwnWrites:
         """Beyond the bound its key waits for the view as a whole instead. version: that shows it, "" if none does."""
         if self._held > self._most:
             self._drop(barrier)
-            self.floors.lift(barrier.key, barrier.resource, version)
+            self.levels.lift(barrier.key, barrier.resource, version)
 
     def _drop(self, barrier: Barrier) -> None:
         self._keep(barrier.key, [each for each in self._barriers.get(barrier.key, ()) if each is not barrier])

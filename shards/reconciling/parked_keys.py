@@ -173,15 +173,15 @@ class ParkedKeys:
 
     def _ask_for_lists(self, fence: Fence) -> None:
         """Of what only a list can show, unless one is under way: what is needed since then is asked for after it."""
-        floors = fence.writes.floors
-        for resource in floors.lists() - self._listing.keys():
+        levels = fence.writes.levels
+        for resource in levels.lists() - self._listing.keys():
             listing = self._listing[resource] = self._relist(resource)
-            listing.add_done_callback(partial(self._listed, fence, resource, floors.numbers))
+            listing.add_done_callback(partial(self._listed, fence, resource, levels.numbers))
 
     def _listed(self, fence: Fence, resource: Resource, number: int, listing: asyncio.Future[str]) -> None:
         del self._listing[resource]
         if not listing.cancelled():
-            fence.writes.floors.listed(resource, number)
+            fence.writes.levels.listed(resource, number)
             self._moved.add(resource)
             self._ring()
 

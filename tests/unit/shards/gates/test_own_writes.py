@@ -291,7 +291,7 @@ class TestLostHistory:
                 "v1/configmaps went back in history and is listed again", frozenset({PAGES}), False, whole=True
             )
             assert not writes.shown(key, cache.views)
-        assert writes.floors.lists() == {PAGES}
+        assert writes.levels.lists() == {PAGES}
 
     def test_that_list_settles_what_was_written_in_the_history_that_is_over(
         self, writes: OwnWrites, cache: Cache
@@ -302,20 +302,20 @@ class TestLostHistory:
         writes.stale(writes.begin(OTHER, PAGES, ObjectName("ns", "refused"), "u3", "7"))
         cache.pages.replace([Entry(meta(5, uid="u2", name="gone"), b"{}")], "6")
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, writes.floors.numbers)
+        writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.blocked(KEY, cache.views) is None
         assert writes.blocked(OTHER, cache.views) is None
 
     def test_a_list_that_was_asked_for_before_the_history_went_back_settles_nothing(
         self, writes: OwnWrites, cache: Cache
     ) -> None:
-        asked = writes.floors.numbers
+        asked = writes.levels.numbers
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, asked)
+        writes.levels.listed(PAGES, asked)
         assert writes.blocked(KEY, cache.views) is not None
-        asked = writes.floors.numbers
+        asked = writes.levels.numbers
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, asked)
+        writes.levels.listed(PAGES, asked)
         assert writes.blocked(KEY, cache.views) is not None, "it went back once more since"
 
     def test_doubts_and_other_resources_stay_as_they_are(self, writes: OwnWrites, cache: Cache) -> None:
@@ -324,7 +324,7 @@ class TestLostHistory:
         site = writes.begin(KEY, SITES, ObjectName("ns", "a"), "uid-a", "5")
         writes.landed(site, "uid-a", "12")
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, writes.floors.numbers)
+        writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.waiting(KEY, cache.views) == (doubt, site)
 
 
@@ -416,21 +416,21 @@ class TestTheBound:
         blocked = writes.blocked(OTHER, cache.views)
         assert blocked is not None
         assert blocked.whole
-        assert writes.floors.lists() == {PAGES}
+        assert writes.levels.lists() == {PAGES}
         assert writes.blocked(KEY, cache.views) is None
-        writes.floors.listed(PAGES, writes.floors.numbers)
+        writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.blocked(OTHER, cache.views) is None
 
     def test_a_list_that_was_asked_for_before_a_write_does_not_show_it(self, writes: OwnWrites, cache: Cache) -> None:
         self.children(writes, range(20, 22))
         writes.in_doubt(writes.begin(OTHER, PAGES, PAGE, ""))
-        asked = writes.floors.numbers
+        asked = writes.levels.numbers
         writes.in_doubt(writes.begin(OTHER, PAGES, ObjectName("ns", "later"), ""))
-        writes.floors.listed(PAGES, asked)
+        writes.levels.listed(PAGES, asked)
         assert writes.blocked(OTHER, cache.views) is not None
 
     def test_memory_is_bounded_by_keys_however_much_is_written(self, writes: OwnWrites) -> None:
         for key in (KEY, OTHER):
             self.children(writes, range(20, 2_000), key)
         assert writes._held == 2
-        assert sum(map(len, writes.floors._keys.values())) == 2
+        assert sum(map(len, writes.levels._keys.values())) == 2

@@ -209,14 +209,14 @@ class GateMachine(RuleBasedStateMachine):
     @rule()
     def lists(self) -> None:
         there = [Entry(meta(name, thing), b"{}") for name, thing in self.server.objects.items() if thing.shown]
-        asked, needed = self.writes.floors.numbers, self.writes.floors.lists()
+        asked, needed = self.writes.levels.numbers, self.writes.levels.lists()
         self.server.events.clear()
         regressions = self.view.regressions
         self.writer.replace(there, str(self.server.version))
         if self.view.regressions != regressions:
             self.writes.history_lost(PAGES)
         elif needed:
-            self.writes.floors.listed(PAGES, asked)
+            self.writes.levels.listed(PAGES, asked)
 
     @rule(key=keys)
     def a_live_read_settles(self, key: Key) -> None:
@@ -288,7 +288,7 @@ class GateMachine(RuleBasedStateMachine):
         for key in KEYS:
             assert self.writes.blocked(key, self.views) is None
         assert not len(self.writes)
-        assert not self.writes.floors
+        assert not self.writes.levels
 
 
 GateMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
