@@ -6,7 +6,7 @@ import pytest
 
 from shards.gates.own_writes import Barrier, Blocked, OwnWrites
 from shards.objects import Key, ObjectName
-from shards.stores.store import Entry
+from shards.stores.store import Entry, StoreWriter
 from shards.versions import Incomparable
 from tests.unit.shards.gates.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
 
@@ -127,6 +127,13 @@ class TestOwnWrites:
         with pytest.raises(Incomparable, match="websites say nothing about v1/configmaps"):
             writes.blocked(KEY, {PAGES: cache.views[SITES], SITES: cache.views[PAGES]})
         assert len(writes) == 1
+
+    def test_a_view_that_is_not_there_or_has_no_list_opens_nothing(self, writes: OwnWrites, cache: Cache) -> None:
+        """The first store of KEP-5647 took both for ready."""
+        created(writes, 20)
+        with pytest.raises(KeyError):
+            writes.blocked(KEY, {SITES: cache.views[SITES]})
+        assert writes.blocked(KEY, {PAGES: StoreWriter(resource=PAGES).reader}) is not None
 
     def test_an_answer_whose_version_nobody_can_order_waits_for_that_very_version(
         self, writes: OwnWrites, cache: Cache

@@ -20,7 +20,7 @@ from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Meta, ObjectName, Resource
 from shards.settings import ScopeSettings
-from shards.stores.store import Change, StoreReader
+from shards.stores.store import Change, StoreReader, StoreWriter
 from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 
@@ -177,3 +177,23 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int, stream
             await running
     assert all(at_least(later, earlier) for earlier, later in pairwise(filter(None, shown)))
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_the_oracle_finds_a_view_that_is_half_there_and_a_change_that_is_told_too_early() -> None:
+    server = ApiServer(ServerSettings(), rng=random.Random(1), wall_seconds=lambda: 0.0)
+    states = States(server)
+    writer = StoreWriter()
+    told = Told(lambda: writer.reader)
+    made = msgspec.convert(
+        server.seed(CONFIGMAPS, {"metadata": {"name": "a", "namespace": "default"}})["metadata"], Meta
+    )
+    told(Change(None, made))
+    assert len(told.early) == 1
+    writer.replace([], made.resource_version)
+    states.compare(writer.reader)
+    assert len(states.half) == 1, "at that version without its object"
+    writer.apply(made, b"{}")
+    told(Change(made, None))
+    assert len(told.early) == 2, "told as deleted while it is there"
+    states.compare(writer.reader)
+    server.close()
