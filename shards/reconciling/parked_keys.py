@@ -254,7 +254,9 @@ class ParkedKeys:
                 await self._find_nameless(fence, barrier, overlay, agent)
                 continue
             if place not in overlay:
+                held = fence.held(*place)
                 found = await fence.live.read(*place, purpose="gate", user_agent=agent)
+                fence.compare_read(barrier.resource, held, found)
                 overlay[place] = self._seen_live(fence, barrier.resource, found, barrier.resource_version)
             self._settle_with(fence, barrier, overlay[place])
         return overlay

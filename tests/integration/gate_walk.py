@@ -68,7 +68,9 @@ CREATES_LIMIT = 40
 class GateWalk:
     """What goes wrong, when, and for how long, all drawn from the seed."""
 
-    def __init__(self, seed: int, *, gate: bool = True) -> None:
+    def __init__(self, seed: int, *, gate: bool = True, restores: bool = False) -> None:
+        """restores: whether the server is restored from a backup once, too."""
+        self.restores = restores
         self.rng = random.Random(seed)
         recorder = Recorder(clock=now)
         settings = ServerSettings(bookmark_seconds=5.0)
@@ -194,6 +196,18 @@ class GateWalk:
         for wire in self.wires.values():
             wire.break_streams()
 
+    async def restore(self) -> None:
+        """A backup, some more of the walk, and the restore. What was written meanwhile has never been."""
+        assert self.server.recorder is not None
+        backup = self.server.storage.snapshot()
+        self.say(f"a backup is made at {backup.version}")
+        for _ in range(self.rng.randrange(1, 8)):
+            await self.rng.choice([self.change_spec, self.recreate, self.meddle, self.lag, self.lose_answers])()
+            await asyncio.sleep(self.rng.random() * 2.0)
+        self.say(f"the server is restored from {self.server.storage.version} to {backup.version}")
+        self.oracle.since = len(self.server.recorder.entries)
+        self.server.storage.restore(backup)
+
     async def relist(self) -> None:
         assert self.shard is not None
         view = self.rng.choice(sorted(self.shard._views))
@@ -258,7 +272,11 @@ class GateWalk:
         acts += [self.change_spec, self.change_spec, self.recreate, self.meddle, self.meddle]
         acts += [self.hand_over, self.hand_over, self.take_over]
         until = now() + WALK_SECONDS
+        restore_at = now() + WALK_SECONDS * self.rng.random() if self.restores else until
         while now() < until:
+            if now() >= restore_at:
+                restore_at = until
+                await self.restore()
             await self.rng.choice(acts)()
             await asyncio.sleep(self.rng.choice([0.0, 0.1, 1.0, 3.0]) * self.rng.random())
             self.look()
@@ -291,6 +309,8 @@ class GateWalk:
         writes = len(self.oracle.writes())
         await asyncio.sleep(10.0)
         assert len(self.oracle.writes()) == writes, f"still writing: {self.oracle.writes()[writes:]}"
+        if self.restores:
+            return  # the judge goes by versions, which mean two things now
         verdict = judge(self.server.recorder.entries, [note for each in self.journals.values() for note in each.notes])
         made = Counter(
             (agent.uid, each.name)
@@ -313,9 +333,9 @@ class GateWalk:
         self.server.close()
 
 
-async def walk_along(seed: int, *, gate: bool = True) -> None:
+async def walk_along(seed: int, *, gate: bool = True, restores: bool = False) -> None:
     """Raises AssertionError with the history when a promise is broken."""
-    walk = GateWalk(seed, gate=gate)
+    walk = GateWalk(seed, gate=gate, restores=restores)
     try:
         await walk.run()
     except AssertionError as failure:
