@@ -14,6 +14,8 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from shards.act_metrics import ActMetrics
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _QUEUE_SECONDS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
@@ -91,6 +93,7 @@ class ShardMetrics:
         self._queues()
         self._gates()
         self._views()
+        self.acts = ActMetrics(self._registry)
 
     def _reconciles(self) -> None:
         self.reconciles = self._counter(
@@ -104,18 +107,13 @@ class ShardMetrics:
             "controller_runtime_reconcile_errors_total", "Reconciles that failed, by whatever.", "controller"
         )
         self.terminal_errors = self._counter(
-            "controller_runtime_terminal_reconcile_errors_total",
-            "Reconciles that failed for good, until the object changes.",
-            "controller",
+            "controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed for good.", "controller"
         )
         self.timeouts = self._counter(
             "controller_runtime_reconcile_timeouts_total", "Reconciles that took too long.", "controller"
         )
         self.reconcile_seconds = self._histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Duration of a reconcile, requests included.",
-            _SECONDS,
-            "controller",
+            "controller_runtime_reconcile_time_seconds", "Duration of a reconcile.", _SECONDS, "controller"
         )
         self.max_concurrent = self._gauge(
             "controller_runtime_max_concurrent_reconciles",
@@ -182,15 +180,10 @@ class ShardMetrics:
         )
         self.live_reads = self._counter(
             "shardfleet_gate_live_reads_total",
-            "Live reads, by purpose (gate, delete, author, adopt) and result (found, absent, failed, over_budget).",
+            "Live reads, by purpose and result (found, absent, failed, over_budget).",
             "controller",
             "purpose",
             "result",
-        )
-        self.breaker_open = self._gauge(
-            "shardfleet_breaker_open",
-            "1 while destructive acts of the controller are paused, or let through one at a time to probe.",
-            "controller",
         )
         self.handover_seconds = self._histogram(
             "shardfleet_handover_gate_seconds",
@@ -257,6 +250,7 @@ class ShardMetrics:
         """Removes the gauges of a controller's shard that left this worker."""
         for gauge in self._shard_gauges:
             gauge.remove_by_labels({"controller": controller, "shard": shard})
+        self.acts.degraded.remove_by_labels({"controller": controller, "shard": shard})
 
     def forget_view(self, view: str, shard: str) -> None:
         """The same of one view of the shard."""

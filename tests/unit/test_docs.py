@@ -102,7 +102,8 @@ def labels_of(metric: object) -> tuple[str, ...]:
 def documented() -> dict[str, tuple[str, frozenset[str], str]]:
     """Type, labels and source by name. A gauge has the label `worker` from the pod's page."""
     found = {}
-    for holder in (ShardMetrics(), RequestMetrics(), FleetMetrics(CollectorRegistry())):
+    shard = ShardMetrics()
+    for holder in (shard, shard.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
         for metric in vars(holder).values():
             if not hasattr(metric, "collect") or isinstance(metric, CollectorRegistry):
                 continue

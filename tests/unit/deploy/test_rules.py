@@ -44,7 +44,8 @@ def series() -> set[str]:
 def labels_of(names: set[str]) -> set[str]:
     """What the metrics behind these names are divided by."""
     found: set[str] = set()
-    for holder in (ShardMetrics(), RequestMetrics(), FleetMetrics(CollectorRegistry())):
+    shard = ShardMetrics()
+    for holder in (shard, shard.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
         for metric in vars(holder).values():
             if any(name.startswith(getattr(metric, "_name", "-")) for name in names):
                 found.update(getattr(metric, "_labelnames", ()) or getattr(metric, "_labels", ()))
