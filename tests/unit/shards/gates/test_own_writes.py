@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shards.gates.own_writes import Barrier, Blocked, OwnWrites
-from shards.objects import Key, ObjectName
-from shards.stores.store import Entry, StoreWriter
+from shards.informers.namespaced_store import NamespacedReader
+from shards.objects import Key, ObjectName, Resource
+from shards.stores.store import Entry, StoreReader, StoreWriter
 from shards.versions import Incomparable
 from tests.unit.shards.gates.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
 
@@ -441,3 +442,43 @@ class TestTheBound:
             self.children(writes, range(20, 2_000), key)
         assert writes._held == 2
         assert sum(map(len, writes.levels._keys.values())) == 2
+
+
+class TestSeveralInformers:
+    """One resource watched namespace by namespace: what is said of the whole is what the oldest view says."""
+
+    @pytest.fixture
+    def parts(self) -> dict[str, StoreWriter]:
+        made = {namespace: StoreWriter(resource=PAGES) for namespace in ("ns", "other")}
+        for part in made.values():
+            part.replace([], "10")
+        return made
+
+    def views(self, parts: dict[str, StoreWriter]) -> dict[Resource, StoreReader]:
+        return {PAGES: NamespacedReader({name: part.reader for name, part in parts.items()}, lambda _: True)}
+
+    def test_an_object_is_judged_by_the_view_of_its_own_namespace(
+        self, writes: OwnWrites, parts: dict[str, StoreWriter]
+    ) -> None:
+        created(writes, 20)
+        parts["other"].bookmark("99")
+        assert writes.blocked(KEY, self.views(parts)) is not None
+        parts["ns"].apply(meta(20), b"{}")
+        assert writes.blocked(KEY, self.views(parts)) is None
+
+    def test_writes_beyond_the_bound_wait_for_the_oldest_view(self, parts: dict[str, StoreWriter]) -> None:
+        writes = OwnWrites(most=0)
+        created(writes, 20)
+        parts["ns"].bookmark("99")
+        assert writes.blocked(KEY, self.views(parts)) is not None
+        parts["other"].bookmark("20")
+        assert writes.blocked(KEY, self.views(parts)) is None
+
+    def test_a_history_that_goes_back_in_one_namespace_goes_back_for_the_whole(
+        self, parts: dict[str, StoreWriter]
+    ) -> None:
+        (view,) = self.views(parts).values()
+        assert view.version.text == "10"
+        parts["other"].replace([], "7")
+        assert view.regressions == 1
+        assert view.version.text == "7"
