@@ -32,7 +32,7 @@ async def test_the_same_where_the_server_is_restored_from_a_backup_on_the_way(se
     await walk_along(seed, restores=True)
 
 
-async def test_without_a_look_at_what_is_answered_such_a_walk_breaks_the_promise(
+async def test_without_a_look_at_answers_such_a_walk_breaks_the_promise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Decision 18: the view of one resource has not noticed the restore when something is written there."""
