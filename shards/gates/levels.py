@@ -61,7 +61,7 @@ class Levels:
             del self._resources[resource]
         for key, levels in list(self._keys.items()):
             level = levels.get(resource)
-            if level is not None and level.number <= number:
+            if level is not None and not level.version and level.number <= number:
                 self._drop(key, resource)
 
     def lists(self) -> set[Resource]:

@@ -437,6 +437,12 @@ class TestTheBound:
         writes.levels.listed(PAGES, asked)
         assert writes.blocked(OTHER, cache.views) is not None
 
+    def test_nor_does_it_end_the_wait_for_a_version(self, writes: OwnWrites, cache: Cache) -> None:
+        asked = writes.levels.numbers + 1
+        self.children(writes, range(20, 23))
+        writes.levels.listed(PAGES, asked)
+        assert writes.blocked(KEY, cache.views) is not None
+
     def test_memory_is_bounded_by_keys_however_much_is_written(self, writes: OwnWrites) -> None:
         for key in (KEY, OTHER):
             self.children(writes, range(20, 2_000), key)
