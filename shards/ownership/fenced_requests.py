@@ -13,7 +13,7 @@ from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
 from shards.ownership.overlay import Snapshot
-from shards.ownership.view import View
+from shards.ownership.view import View, controller_uid
 from shards.versions import Version
 
 REQUEST_SECONDS = 30.0
@@ -149,10 +149,11 @@ class FencedRequests:
         barrier.name = name = ObjectName(metadata.get("namespace", ""), metadata["name"])
         # The answer to a subresource may lack what the filter looks at, of an object that the view has yet to show.
         delivered = fence.reached(resource, meta_in(answer)) or fence.writes.expects(view.key, resource, uid)
-        if delivered:
+        # A child that the filter hides has been seen once the view is past its write; else a live read ends the wait.
+        if delivered or (fence.owns(resource) and controller_uid(body) == view.key.uid):
             fence.writes.landed(barrier, uid, version)
         else:
-            fence.writes.failed(barrier)
+            fence.writes.outside(barrier, uid, fence.stores[resource])
         if deletion:
             fence.doomed.begin(Doom(view.key, resource, name, uid), fence.clock())
         if subresource in ("", "status"):
