@@ -117,7 +117,7 @@ def watermark_of(views: Mapping[str, ShardView], shard_epoch: int) -> Watermark:
         for engine in view.engines:
             if engine.fence is not None:
                 barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
-                certain = certain and view.source.resource not in engine.fence.writes.floors.lists()
+                certain = certain and view.source.resource not in engine.fence.writes.levels.lists()
                 highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
         mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
         if mark is not None and certain and view.informer.synced.is_set() and not view.informer.blind:

@@ -9,82 +9,26 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from shards.gates.floors import Floors
+from shards.gates.barrier import NEEDS_READ, UNKNOWN, Barrier, Phase
+from shards.gates.levels import Levels
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
-from shards.versions import includes, must_be_one
+from shards.versions import includes
+
+__all__ = ["NEEDS_READ", "UNKNOWN", "Barrier", "Blocked", "OwnWrites", "Phase"]
 
 Views = Mapping[Resource, StoreReader]
 
-
-class Phase(Enum):
-    """What is known about one write.
-
-    SENT: on the wire. LANDED: answered, the object has a version. DELETED: answered, the object is gone.
-    IN_DOUBT: no answer: only a live read tells. STALE: refused, in a way that proves the view wrong (a conflict): only
-    a live read, or a later write of the same object that succeeds, ends it.
-    """
-
-    SENT = "sent"
-    LANDED = "landed"
-    DELETED = "deleted"
-    IN_DOUBT = "in doubt"
-    STALE = "refused as stale"
-
-
-UNKNOWN = (Phase.SENT, Phase.IN_DOUBT)
-"""Whether the write was carried out is not known."""
 
 MOST_BARRIERS = 16_384
 """Writes that one controller in one shard remembers one by one, about half a kilobyte each. A reconcile that makes ten
 thousand children in one run is still within it."""
 
-NEEDS_READ = (*UNKNOWN, Phase.STALE)
-"""Nothing that a view shows ends these."""
-
 OVERDUE_SECONDS = 75.0
 """A write that a view has not shown for so long may never be shown: a watch that is silent is replaced by then."""
-
-
-@dataclass(slots=True, eq=False)
-class Barrier:
-    """One write of one reconcile, from before its request until the view shows it.
-
-    uid: "" while unknown (a create). resource_version: LANDED: the write's; else the last one known of the object
-    before, "" where there is none.
-    """
-
-    key: Key
-    resource: Resource
-    name: ObjectName
-    uid: str
-    resource_version: str
-    phase: Phase = Phase.SENT
-    since: float | None = None
-    """When it was first found, or last told, to be waiting."""
-
-    def seen(self, view: StoreReader) -> bool:
-        """Whether the view includes the write, or proves it past.
-
-        Raises Incomparable for a view of another resource.
-        """
-        if view.resource is not self.resource:
-            must_be_one(view.resource, self.resource)
-        if self.phase is Phase.LANDED:
-            return view.shows(self.name, self.uid, self.resource_version)
-        if self.phase is Phase.DELETED:
-            # Absence alone proves nothing: the view may not have seen the object yet.
-            past = view.shows(self.name, self.uid, self.resource_version)
-            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
-        return False
-
-    def __str__(self) -> str:
-        return f"{self.resource} {self.name} {self.phase.value} {self.resource_version}".rstrip()
 
 
 class Blocked(NamedTuple):
@@ -104,7 +48,7 @@ class OwnWrites:
 
     What a reconcile read live counts as written: the next one must not decide on less.
 
-    most: barriers that are kept. One whose answer comes beyond that is replaced by a floor of its key, which takes one
+    most: barriers that are kept. One whose answer comes beyond that is replaced by a level of its key, which takes one
     entry a resource however many there are: so memory is bounded by that, the requests on the wire, and the keys.
 
     Invariants: a key has an entry only while it has a barrier; per key, resource and name there is at most one barrier
@@ -112,7 +56,7 @@ class OwnWrites:
     """
 
     def __init__(self, most: int = MOST_BARRIERS) -> None:
-        self.floors = Floors()
+        self.levels = Levels()
         self._most = most
         self._held = 0
         self._barriers: OrderedDict[Key, list[Barrier]] = OrderedDict()
@@ -123,11 +67,11 @@ class OwnWrites:
 
     def __contains__(self, key: Key) -> bool:
         """Whether the key waits for anything, as far as is known."""
-        return key in self._barriers or key in self.floors
+        return key in self._barriers or key in self.levels
 
     def full(self, key: Key) -> bool:
         """Whether writes are not remembered one by one any more, all of them or those of the key."""
-        return self._held >= self._most or key in self.floors
+        return self._held >= self._most or key in self.levels
 
     def begin(self, key: Key, resource: Resource, name: ObjectName, uid: str, resource_version: str = "") -> Barrier:
         """Before the request is sent. uid and resource_version: of the snapshot that the write is based on."""
@@ -158,6 +102,17 @@ class OwnWrites:
         """The write was certainly not carried out, or no view will ever show it."""
         self._drop(barrier)
 
+    def outside(self, barrier: Barrier, uid: str, view: StoreReader) -> None:
+        """The view will never show the object that is there now, or none is. uid: of that, "" for none.
+
+        Nothing is waited for, unless the view holds another one of that name: a phantom, which has to leave it.
+        """
+        held = view.version_of(barrier.name)
+        if held is not None and held[0] != uid:
+            self.deleted(barrier, *held)
+        else:
+            self.failed(barrier)
+
     def in_doubt(self, barrier: Barrier) -> None:
         """The answer was lost."""
         barrier.phase = Phase.IN_DOUBT
@@ -173,18 +128,23 @@ class OwnWrites:
         What was written there may or may not be part of the new history. A list that begins from now on tells, of all
         keys at once, and all of them wait for it; of what was not answered only a live read does, as before.
         """
-        self.floors.distrust(resource)
+        self.levels.distrust(resource)
         for key, barriers in list(self._barriers.items()):
             self._keep(key, [each for each in barriers if each.resource != resource or each.phase in UNKNOWN])
+            for each in self._barriers.get(key, ()):
+                if each.resource == resource:
+                    each.resource_version = ""
 
     def expects(self, key: Key, resource: Resource, uid: str) -> bool:
-        """Whether the key waits until its view shows this object."""
+        """Whether the key waits until its view shows this object, or may do so: beyond the bound nobody knows."""
+        if key in self.levels:
+            return True
         waiting = self._barriers.get(key, ())
         return any(each.phase is Phase.LANDED and (each.resource, each.uid) == (resource, uid) for each in waiting)
 
     def blocked(self, key: Key, views: Views) -> Blocked | None:
         """What the key must wait for; None when its view shows all its writes. Forgets those that it shows."""
-        closed = self.floors.closed(key, views) if self.floors else None
+        closed = self.levels.closed(key, views) if self.levels else None
         if closed:
             return Blocked("; ".join(f"{of} {why}" for of, why in closed.items()), frozenset(closed), False, True)
         if key not in self._barriers:
@@ -197,7 +157,7 @@ class OwnWrites:
 
     def shown(self, key: Key, views: Views) -> bool:
         """Whether the views show all of the key's writes. It may be asked long before the key runs."""
-        if self.floors and self.floors.closed(key, views):
+        if self.levels and self.levels.closed(key, views):
             return False
         return all(each.seen(views[each.resource]) for each in self._barriers.get(key, ()))
 
@@ -214,15 +174,12 @@ class OwnWrites:
 
         The barrier now waits for what the read saw; the key may run once before, on the objects that were read.
         """
-        held = view.meta(barrier.name)
         if live is not None and (admitted or view.name_of(live.uid) is not None):
             self._replace(barrier, Phase.LANDED, live.uid, live.resource_version)
         elif live is None and barrier.uid and barrier.resource_version:
             self.deleted(barrier, barrier.uid, barrier.resource_version)
-        elif held is not None and (live is None or live.uid != held.uid):
-            self.deleted(barrier, held.uid, held.resource_version)  # a phantom: it has to leave the view
         else:
-            self.failed(barrier)
+            self.outside(barrier, "" if live is None else live.uid, view)
 
     def sweep(self, views: Views, now: float, limit: int = 100) -> list[Key]:
         """Forgets what the views show by now, for up to `limit` keys, in turn: a key that never runs again would
@@ -243,7 +200,7 @@ class OwnWrites:
                 overdue.append(key)
                 for barrier in waiting:
                     barrier.since = now
-        self.floors.sweep(views, limit)
+        self.levels.sweep(views, limit)
         return overdue
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
@@ -278,7 +235,7 @@ class OwnWrites:
         """Beyond the bound its key waits for the view as a whole instead. version: that shows it, "" if none does."""
         if self._held > self._most:
             self._drop(barrier)
-            self.floors.lift(barrier.key, barrier.resource, version)
+            self.levels.lift(barrier.key, barrier.resource, version)
 
     def _drop(self, barrier: Barrier) -> None:
         self._keep(barrier.key, [each for each in self._barriers.get(barrier.key, ()) if each is not barrier])

@@ -27,7 +27,7 @@ from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
 from shards.settings import GateSettings
-from shards.versions import Version, newest
+from shards.versions import Version, includes, newest
 from shards.watching.source import FilterMode, Source
 
 log = logging.getLogger(__name__)
@@ -130,8 +130,11 @@ class Fence:
     ) -> Object | None:
         """A live read for a reconcile. None: no such object. Raises NotReadyYet, ApiError, Unreachable."""
         agent = self.user_agent(view, resource, "live" if purpose == "author" else purpose)
+        held = self.held(resource, name)
         try:
-            return await self.live.get(resource, name, purpose=purpose, user_agent=agent, subresource=subresource)
+            found = await self.live.get(resource, name, purpose=purpose, user_agent=agent, subresource=subresource)
+            self.compare_read(resource, held, found)
+            return found
         except ApiError as error:
             self.refused(view.key, error)
             raise
@@ -178,6 +181,20 @@ class Fence:
         """
         if answered.text != based_on and view.includes(answered):
             self.history_lost(answered.resource)
+
+    def held(self, resource: Resource, name: ObjectName) -> str:
+        """Version of the object of that name in the view; "" where there is none, or no view."""
+        known = self.stores[resource].version_of(name) if resource in self.stores else None
+        return "" if known is None else known[1]
+
+    def compare_read(self, resource: Resource, held: str, found: Object | None) -> None:
+        """The object of one name was read live. Where the view had a later one before, the history went back.
+
+        held: its version in the view when it was asked for.
+        """
+        version = "" if found is None else found["metadata"]["resourceVersion"]
+        if version not in ("", held) and includes(held, version):
+            self.history_lost(resource)
 
     def room_for_destruction(self, key: Key) -> None:
         """Raises NotReadyYet where writes are not remembered one by one any more: nothing is destroyed then."""

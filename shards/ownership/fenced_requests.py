@@ -13,7 +13,7 @@ from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
 from shards.ownership.overlay import Snapshot
-from shards.ownership.view import View
+from shards.ownership.view import View, controller_uid
 from shards.versions import Version
 
 REQUEST_SECONDS = 30.0
@@ -148,13 +148,12 @@ class FencedRequests:
             fence.compare_answer(Version(resource, version), based_on=barrier.resource_version, view=seen)
         barrier.name = name = ObjectName(metadata.get("namespace", ""), metadata["name"])
         # The answer to a subresource may lack what the filter looks at, of an object that the view has yet to show.
-        delivered = fence.reached(resource, meta_in(answer))
-        delivered = delivered or (bool(subresource) and fence.writes.expects(view.key, resource, uid))
-        if delivered or fence.owns(resource):
-            # Also of a child that the filter hides: the view as a whole passes the write, or a live read ends the wait.
+        delivered = fence.reached(resource, meta_in(answer)) or fence.writes.expects(view.key, resource, uid)
+        # A child that the filter hides has been seen once the view is past its write; else a live read ends the wait.
+        if delivered or (fence.owns(resource) and controller_uid(body) == view.key.uid):
             fence.writes.landed(barrier, uid, version)
         else:
-            fence.writes.failed(barrier)
+            fence.writes.outside(barrier, uid, fence.stores[resource])
         if deletion:
             fence.doomed.begin(Doom(view.key, resource, name, uid), fence.clock())
         if subresource in ("", "status"):

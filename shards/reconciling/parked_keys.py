@@ -178,15 +178,15 @@ class ParkedKeys:
 
     def _ask_for_lists(self, fence: Fence) -> None:
         """Of what only a list can show, unless one is under way: what is needed since then is asked for after it."""
-        floors = fence.writes.floors
-        for resource in floors.lists() - self._listing.keys():
+        levels = fence.writes.levels
+        for resource in levels.lists() - self._listing.keys():
             listing = self._listing[resource] = self._relist(resource)
-            listing.add_done_callback(partial(self._listed, fence, resource, floors.numbers))
+            listing.add_done_callback(partial(self._listed, fence, resource, levels.numbers))
 
     def _listed(self, fence: Fence, resource: Resource, number: int, listing: asyncio.Future[str]) -> None:
         del self._listing[resource]
         if not listing.cancelled():
-            fence.writes.floors.listed(resource, number)
+            fence.writes.levels.listed(resource, number)
             self._moved.add(resource)
             self._ring()
 
@@ -259,7 +259,9 @@ class ParkedKeys:
                 await self._find_nameless(fence, barrier, overlay, agent)
                 continue
             if place not in overlay:
+                held = fence.held(*place)
                 found = await fence.live.read(*place, purpose="gate", user_agent=agent)
+                fence.compare_read(barrier.resource, held, found)
                 overlay[place] = self._seen_live(fence, barrier.resource, found, barrier.resource_version)
             self._settle_with(fence, barrier, overlay[place])
         return overlay

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import islice
 
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.storage.storage import Table
@@ -33,6 +34,9 @@ class Oracle:
     log: list[str] = field(default_factory=list)
     lives: dict[str, Life] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
+    since: int = 0
+    """Entries of the recorder that are of an earlier history. What a restore brought back, or undid, nobody can know
+    before something of the new history arrives; what was written in that must be seen."""
 
     def say(self, what: str) -> None:
         self.log.append(f"{now():8.3f} {what}")
@@ -43,7 +47,7 @@ class Oracle:
         life.runs += 1
         assert self.server.recorder is not None
         written: dict[str, tuple[str, str, str, bool]] = {}
-        for entry in self.server.recorder.entries:
+        for entry in islice(self.server.recorder.entries, self.since, None):
             agent = UserAgent.parse(entry.user_agent) if entry.write and entry.succeeded else None
             if agent is not None and agent.uid == request.uid:
                 written[entry.uid] = (entry.resource, entry.name, entry.resource_version, entry.removed)

@@ -61,6 +61,9 @@ STUCK_SECONDS = 50.0
 """No key may go without a reconcile for longer, while its shard is open and the server answers: an informer's longest
 pause after failures (30 s), before it shows a new object at all, and two live reads whose answers were lost."""
 
+SILENCE_SECONDS = 75.0
+"""Longer, where the server was restored: it keeps a watch from a version that is to come, and says nothing on it."""
+
 CREATES_LIMIT = 40
 """Successful creates of one name by one key in a walk: more, and something makes what something else removes."""
 
@@ -68,7 +71,9 @@ CREATES_LIMIT = 40
 class GateWalk:
     """What goes wrong, when, and for how long, all drawn from the seed."""
 
-    def __init__(self, seed: int, *, gate: bool = True) -> None:
+    def __init__(self, seed: int, *, gate: bool = True, restores: bool = False) -> None:
+        """restores: whether the server is restored from a backup once, too."""
+        self.restores = restores
         self.rng = random.Random(seed)
         recorder = Recorder(clock=now)
         settings = ServerSettings(bookmark_seconds=5.0)
@@ -194,6 +199,18 @@ class GateWalk:
         for wire in self.wires.values():
             wire.break_streams()
 
+    async def restore(self) -> None:
+        """A backup, some more of the walk, and the restore. What was written meanwhile has never been."""
+        assert self.server.recorder is not None
+        backup = self.server.storage.snapshot()
+        self.say(f"a backup is made at {backup.version}")
+        for _ in range(self.rng.randrange(1, 8)):
+            await self.rng.choice([self.change_spec, self.recreate, self.meddle, self.lag, self.lose_answers])()
+            await asyncio.sleep(self.rng.random() * 2.0)
+        self.say(f"the server is restored from {self.server.storage.version} to {backup.version}")
+        self.oracle.since = len(self.server.recorder.entries)
+        self.server.storage.restore(backup)
+
     async def relist(self) -> None:
         assert self.shard is not None
         view = self.rng.choice(sorted(self.shard._views))
@@ -258,7 +275,11 @@ class GateWalk:
         acts += [self.change_spec, self.change_spec, self.recreate, self.meddle, self.meddle]
         acts += [self.hand_over, self.hand_over, self.take_over]
         until = now() + WALK_SECONDS
+        restore_at = now() + WALK_SECONDS * self.rng.random() if self.restores else until
         while now() < until:
+            if now() >= restore_at:
+                restore_at = until
+                await self.restore()
             await self.rng.choice(acts)()
             await asyncio.sleep(self.rng.choice([0.0, 0.1, 1.0, 3.0]) * self.rng.random())
             self.look()
@@ -273,7 +294,8 @@ class GateWalk:
             life = self.oracle.lives[site["metadata"]["uid"]]
             idle = now() - max(life.started_at, self.opened_at)
             name = site["metadata"]["name"]
-            assert idle < STUCK_SECONDS or name == BAD, f"{name} was not reconciled for {idle:.1f} s"
+            longest = STUCK_SECONDS + (SILENCE_SECONDS if self.restores else 0.0)
+            assert idle < longest or name == BAD, f"{name} was not reconciled for {idle:.1f} s"
 
     async def heal(self) -> None:
         self.say("nothing goes wrong any more")
@@ -282,7 +304,7 @@ class GateWalk:
         self.server.faults.clear()
         for wire in self.wires.values():
             wire.latency_seconds = 0.0
-        until = now() + HEAL_SECONDS
+        until = now() + HEAL_SECONDS + (SILENCE_SECONDS if self.restores else 0.0)
         while (wrong := self.oracle.undesired()) and now() < until:
             await asyncio.sleep(0.25)
             self.look()
@@ -291,6 +313,8 @@ class GateWalk:
         writes = len(self.oracle.writes())
         await asyncio.sleep(10.0)
         assert len(self.oracle.writes()) == writes, f"still writing: {self.oracle.writes()[writes:]}"
+        if self.restores:
+            return  # the judge goes by versions, which mean two things now
         verdict = judge(self.server.recorder.entries, [note for each in self.journals.values() for note in each.notes])
         made = Counter(
             (agent.uid, each.name)
@@ -313,9 +337,9 @@ class GateWalk:
         self.server.close()
 
 
-async def walk_along(seed: int, *, gate: bool = True) -> None:
+async def walk_along(seed: int, *, gate: bool = True, restores: bool = False) -> None:
     """Raises AssertionError with the history when a promise is broken."""
-    walk = GateWalk(seed, gate=gate)
+    walk = GateWalk(seed, gate=gate, restores=restores)
     try:
         await walk.run()
     except AssertionError as failure:

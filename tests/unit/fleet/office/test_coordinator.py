@@ -346,3 +346,64 @@ async def test_without_the_echo_a_deleted_record_gives_a_key_to_two(monkeypatch:
         with pytest.raises(AssertionError, match="may act on"):
             await fleet.pass_seconds(3)
         await fleet.crash(owner)
+
+
+# -- its own view ---------------------------------------------------------------------------------------------------
+
+
+async def test_it_plans_nothing_before_its_view_shows_the_map_that_it_wrote_last() -> None:
+    """Design 4.3: its writes are gated like any controller's."""
+    async with running(Fleet(ranges=4), "a") as fleet:
+        registrar = fleet.coordinators["agent"].registrar
+        registrar.written += 1  # as when it has written another one, of which the view has shown nothing yet
+        before = len(fleet.writes)
+        fleet.start("b")
+        await fleet.pass_seconds(20)
+        assert fleet.written(Kind.MAP, before) == []
+        assert fleet.holds("b") == []
+        registrar.written -= 1
+        await fleet.until(lambda: len(fleet.holds("b")) == 2, 20, "the plan is made once the view is there")
+
+
+async def test_it_plans_on_its_own_last_map_though_its_view_hears_nothing_from_the_server() -> None:
+    """Each map is made from the one before: none conflicts, and no version is written twice."""
+    async with running(Fleet(ranges=4), "a") as fleet:
+        fleet.faults("agent").lag_seconds = 3.0
+        before = len(fleet.writes)
+        fleet.start("b")
+        await fleet.until(lambda: len(fleet.holds("b")) == 2, 60, "b owns its half")
+        versions = [step.found.map.version for step in fleet.written(Kind.MAP, before)]  # type: ignore[union-attr]
+        assert versions == list(range(versions[0], versions[0] + len(versions)))
+
+
+async def test_a_map_that_a_restore_brought_back_is_planned_on_under_the_present_office() -> None:
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        backup = fleet.store.backup()
+        await fleet.crash("agent")
+        fleet.coordinate("agent-2")
+        coordinator = fleet.coordinators["agent-2"]
+        await fleet.until(lambda: coordinator.in_office and fleet.map.coordinator_epoch == 2, 20, "it is in office")
+        fleet.start("c")
+        await fleet.until(lambda: fleet.holds("c") != [], 20, "c owns something")
+        later = fleet.map.version
+        fleet.store.restore(backup)
+        assert fleet.map.version < later
+        assert coordinator.registrar.written >= fleet.map.version
+        before = len(fleet.writes)
+        await fleet.until(lambda: any(step.kind is Kind.MAP for step in fleet.writes[before:]), 30, "a map is written")
+        await fleet.all_open(6 * LEASE_SECONDS)
+        written = [step.found.map for step in fleet.written(Kind.MAP, before)]  # type: ignore[union-attr]
+        assert {each.coordinator_epoch for each in written} >= {fleet.coordinators["agent-2"].epoch}
+        assert sorted(fleet.workers) == ["a", "b", "c"]
+
+
+async def test_after_a_restore_nobody_is_fenced_for_what_was_watched_before_it() -> None:
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        backup = fleet.store.backup()
+        await fleet.pass_seconds(3 * LEASE_SECONDS)
+        memory = fleet.coordinators["agent"].memory
+        fleet.store.restore(backup)
+        await fleet.pass_seconds(1)
+        assert fleet.coordinators["agent"].memory is not memory
+        await fleet.all_open(6 * LEASE_SECONDS)
+        assert set(fleet.open().values()) == {"a", "b"}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shards.gates.own_writes import Barrier, Blocked, OwnWrites
-from shards.objects import Key, ObjectName
-from shards.stores.store import Entry
+from shards.informers.namespaced_store import NamespacedReader
+from shards.objects import Key, ObjectName, Resource
+from shards.stores.store import Entry, StoreReader, StoreWriter
 from shards.versions import Incomparable
 from tests.unit.shards.gates.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
 
@@ -128,6 +129,13 @@ class TestOwnWrites:
             writes.blocked(KEY, {PAGES: cache.views[SITES], SITES: cache.views[PAGES]})
         assert len(writes) == 1
 
+    def test_a_view_that_is_not_there_or_has_no_list_opens_nothing(self, writes: OwnWrites, cache: Cache) -> None:
+        """The first store of KEP-5647 took both for ready."""
+        created(writes, 20)
+        with pytest.raises(KeyError):
+            writes.blocked(KEY, {SITES: cache.views[SITES]})
+        assert writes.blocked(KEY, {PAGES: StoreWriter(resource=PAGES).reader}) is not None
+
     def test_an_answer_whose_version_nobody_can_order_waits_for_that_very_version(
         self, writes: OwnWrites, cache: Cache
     ) -> None:
@@ -240,6 +248,16 @@ class TestDoubt:
         writes.settle(barrier, meta(30, uid="foreign"), cache.views[PAGES], admitted=False)
         assert writes.blocked(KEY, cache.views) is None
 
+    def test_what_the_view_will_never_show_ends_a_phantom_under_its_name(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(12, uid="old")
+        barrier = writes.begin(KEY, PAGES, PAGE, "")
+        writes.outside(barrier, "new", cache.views[PAGES])
+        assert writes.blocked(KEY, cache.views) is not None, "the answer proves that the object of that name has gone"
+        cache.pages.delete(meta(13, uid="old"))
+        assert writes.blocked(KEY, cache.views) is None
+        writes.outside(writes.begin(KEY, PAGES, PAGE, ""), "new", cache.views[PAGES])
+        assert writes.blocked(KEY, cache.views) is None, "the view holds nothing that it could get rid of"
+
     def test_a_history_that_went_back_is_taken_from_the_live_read(self, writes: OwnWrites, cache: Cache) -> None:
         barrier = created(writes, 2000)
         writes.settle(barrier, meta(30), cache.views[PAGES], admitted=True)
@@ -281,7 +299,7 @@ class TestLostHistory:
                 "v1/configmaps went back in history and is listed again", frozenset({PAGES}), False, whole=True
             )
             assert not writes.shown(key, cache.views)
-        assert writes.floors.lists() == {PAGES}
+        assert writes.levels.lists() == {PAGES}
 
     def test_that_list_settles_what_was_written_in_the_history_that_is_over(
         self, writes: OwnWrites, cache: Cache
@@ -292,20 +310,20 @@ class TestLostHistory:
         writes.stale(writes.begin(OTHER, PAGES, ObjectName("ns", "refused"), "u3", "7"))
         cache.pages.replace([Entry(meta(5, uid="u2", name="gone"), b"{}")], "6")
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, writes.floors.numbers)
+        writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.blocked(KEY, cache.views) is None
         assert writes.blocked(OTHER, cache.views) is None
 
     def test_a_list_that_was_asked_for_before_the_history_went_back_settles_nothing(
         self, writes: OwnWrites, cache: Cache
     ) -> None:
-        asked = writes.floors.numbers
+        asked = writes.levels.numbers
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, asked)
+        writes.levels.listed(PAGES, asked)
         assert writes.blocked(KEY, cache.views) is not None
-        asked = writes.floors.numbers
+        asked = writes.levels.numbers
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, asked)
+        writes.levels.listed(PAGES, asked)
         assert writes.blocked(KEY, cache.views) is not None, "it went back once more since"
 
     def test_doubts_and_other_resources_stay_as_they_are(self, writes: OwnWrites, cache: Cache) -> None:
@@ -314,7 +332,7 @@ class TestLostHistory:
         site = writes.begin(KEY, SITES, ObjectName("ns", "a"), "uid-a", "5")
         writes.landed(site, "uid-a", "12")
         writes.history_lost(PAGES)
-        writes.floors.listed(PAGES, writes.floors.numbers)
+        writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.waiting(KEY, cache.views) == (doubt, site)
 
 
@@ -406,21 +424,67 @@ class TestTheBound:
         blocked = writes.blocked(OTHER, cache.views)
         assert blocked is not None
         assert blocked.whole
-        assert writes.floors.lists() == {PAGES}
+        assert writes.levels.lists() == {PAGES}
         assert writes.blocked(KEY, cache.views) is None
-        writes.floors.listed(PAGES, writes.floors.numbers)
+        writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.blocked(OTHER, cache.views) is None
 
     def test_a_list_that_was_asked_for_before_a_write_does_not_show_it(self, writes: OwnWrites, cache: Cache) -> None:
         self.children(writes, range(20, 22))
         writes.in_doubt(writes.begin(OTHER, PAGES, PAGE, ""))
-        asked = writes.floors.numbers
+        asked = writes.levels.numbers
         writes.in_doubt(writes.begin(OTHER, PAGES, ObjectName("ns", "later"), ""))
-        writes.floors.listed(PAGES, asked)
+        writes.levels.listed(PAGES, asked)
         assert writes.blocked(OTHER, cache.views) is not None
+
+    def test_nor_does_it_end_the_wait_for_a_version(self, writes: OwnWrites, cache: Cache) -> None:
+        asked = writes.levels.numbers + 1
+        self.children(writes, range(20, 23))
+        writes.levels.listed(PAGES, asked)
+        assert writes.blocked(KEY, cache.views) is not None
 
     def test_memory_is_bounded_by_keys_however_much_is_written(self, writes: OwnWrites) -> None:
         for key in (KEY, OTHER):
             self.children(writes, range(20, 2_000), key)
         assert writes._held == 2
-        assert sum(map(len, writes.floors._keys.values())) == 2
+        assert sum(map(len, writes.levels._keys.values())) == 2
+
+
+class TestSeveralInformers:
+    """One resource watched namespace by namespace: what is said of the whole is what the oldest view says."""
+
+    @pytest.fixture
+    def parts(self) -> dict[str, StoreWriter]:
+        made = {namespace: StoreWriter(resource=PAGES) for namespace in ("ns", "other")}
+        for part in made.values():
+            part.replace([], "10")
+        return made
+
+    def views(self, parts: dict[str, StoreWriter]) -> dict[Resource, StoreReader]:
+        return {PAGES: NamespacedReader({name: part.reader for name, part in parts.items()}, lambda _: True)}
+
+    def test_an_object_is_judged_by_the_view_of_its_own_namespace(
+        self, writes: OwnWrites, parts: dict[str, StoreWriter]
+    ) -> None:
+        created(writes, 20)
+        parts["other"].bookmark("99")
+        assert writes.blocked(KEY, self.views(parts)) is not None
+        parts["ns"].apply(meta(20), b"{}")
+        assert writes.blocked(KEY, self.views(parts)) is None
+
+    def test_writes_beyond_the_bound_wait_for_the_oldest_view(self, parts: dict[str, StoreWriter]) -> None:
+        writes = OwnWrites(most=0)
+        created(writes, 20)
+        parts["ns"].bookmark("99")
+        assert writes.blocked(KEY, self.views(parts)) is not None
+        parts["other"].bookmark("20")
+        assert writes.blocked(KEY, self.views(parts)) is None
+
+    def test_a_history_that_goes_back_in_one_namespace_goes_back_for_the_whole(
+        self, parts: dict[str, StoreWriter]
+    ) -> None:
+        (view,) = self.views(parts).values()
+        assert view.version.text == "10"
+        parts["other"].replace([], "7")
+        assert view.regressions == 1
+        assert view.version.text == "7"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 
@@ -19,7 +20,7 @@ from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import Meta, ObjectName, Resource
 from shards.settings import ScopeSettings
-from shards.stores.store import Change
+from shards.stores.store import Change, StoreReader, StoreWriter
 from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 
@@ -30,13 +31,18 @@ NAMES = [f"n{number}" for number in range(6)]
 
 
 class Told:
-    """What a consumer knows that only heard changes. wrong: those that do not fit what it knew."""
+    """What a consumer knows that only heard changes. wrong: those that do not fit what it knew. early: those that the
+    store did not show yet when they were told, or no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Callable[[], StoreReader] | None = None) -> None:
         self.known: dict[ObjectName, Meta] = {}
         self.wrong: list[tuple[Change, Meta | None]] = []
+        self.early: list[Change] = []
+        self._store = store
 
     def __call__(self, change: Change) -> None:
+        if self._store is not None and not self._shows(change, self._store()):
+            self.early.append(change)
         meta = change.new or change.old
         assert meta is not None
         name = ObjectName(meta.namespace, meta.name)
@@ -45,6 +51,38 @@ class Told:
             self.known[name] = change.new
         if change.old != known or (known and change.new and known.resource_version == change.new.resource_version):
             self.wrong.append((change, known))
+
+    def _shows(self, change: Change, store: StoreReader) -> bool:
+        old, new = change.old, change.new
+        gone = old is None or (new is not None and new.uid == old.uid) or store.name_of(old.uid) is None
+        there = None if new is None else store.version_of(ObjectName(new.namespace, new.name))
+        return gone and (new is None or there == (new.uid, new.resource_version))
+
+
+class States:
+    """What the server had at each version. half: views at a version that did not hold what the server had then."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._table = next(each for each in server.storage.tables() if each.kind.resource == CONFIGMAPS)
+        self._storage = server.storage
+        self._past: dict[int, dict[str, str]] = {server.storage.version: {}}
+        self.half: list[str] = []
+        server.storage.listeners.append(lambda _: self._committed())
+
+    def _committed(self) -> None:
+        metas = [each.decode()["metadata"] for each in self._table.scan("default/")]
+        self._past[self._storage.version] = {each["name"]: each["resourceVersion"] for each in metas}
+
+    def compare(self, store: StoreReader) -> None:
+        """A view is at a version with all of it, or not at all: at any moment."""
+        if not store.resource_version:
+            if len(store):
+                self.half.append("a first list that is not complete")
+            return
+        at = max(version for version in self._past if version <= int(store.resource_version))
+        held = {meta.name: meta.resource_version for meta in store.metas()}
+        if held != self._past[at]:
+            self.half.append(f"{store.resource_version}: {held}, not {self._past[at]}")
 
 
 @pytest.mark.looptime
@@ -55,13 +93,23 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int, stream
     loop = asyncio.get_running_loop()
     server = ApiServer(ServerSettings(bookmark_seconds=7.0), rng=rng, wall_seconds=lambda: 0.0)
     writer = InProcessTransport(server, clock=loop.time)
-    told, shown = Told(), [""]
+    states = States(server)
+    told, shown = Told(lambda: informer.store), [""]
+
+    def changed(change: Change) -> None:
+        told(change)
+        states.compare(informer.store)
+
+    def progressed() -> None:
+        shown.append(informer.store.resource_version)
+        states.compare(informer.store)
+
     source = Source(CONFIGMAPS, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, "primary")
     informer = Informer(
         InProcessTransport(server, clock=loop.time),
         source,
-        handler=told,
-        on_progress=lambda: shown.append(informer.store.resource_version),
+        handler=changed,
+        on_progress=progressed,
         clock=loop.time,
         rng=rng,
         namespace="default",
@@ -112,10 +160,13 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int, stream
     try:
         for _ in range(120):
             await step()
+            states.compare(informer.store)
         server.faults.clear()
         await asyncio.sleep(60)
         assert held() == objects
         assert told.wrong == []
+        assert told.early == []
+        assert states.half == []
         assert {name.name: meta.resource_version for name, meta in told.known.items()} == objects
         for began, future in asked:
             assert at_least(future.result(), began)
@@ -126,3 +177,23 @@ async def test_whatever_breaks_no_change_is_lost_or_told_twice(seed: int, stream
             await running
     assert all(at_least(later, earlier) for earlier, later in pairwise(filter(None, shown)))
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_the_oracle_finds_a_view_that_is_half_there_and_a_change_that_is_told_too_early() -> None:
+    server = ApiServer(ServerSettings(), rng=random.Random(1), wall_seconds=lambda: 0.0)
+    states = States(server)
+    writer = StoreWriter()
+    told = Told(lambda: writer.reader)
+    made = msgspec.convert(
+        server.seed(CONFIGMAPS, {"metadata": {"name": "a", "namespace": "default"}})["metadata"], Meta
+    )
+    told(Change(None, made))
+    assert len(told.early) == 1
+    writer.replace([], made.resource_version)
+    states.compare(writer.reader)
+    assert len(states.half) == 1, "at that version without its object"
+    writer.apply(made, b"{}")
+    told(Change(made, None))
+    assert len(told.early) == 2, "told as deleted while it is there"
+    states.compare(writer.reader)
+    server.close()

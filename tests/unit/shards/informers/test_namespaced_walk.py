@@ -49,7 +49,7 @@ class Walk:
         self.server = ApiServer(ServerSettings(bookmark_seconds=7.0), rng=self.rng, wall_seconds=lambda: 0.0)
         self.hand = Client(InProcessTransport(self.server, clock=self.loop.time))
         self.transport = InProcessTransport(self.server, clock=self.loop.time)
-        self.told = Told()
+        self.told = Told(lambda: self.informer.store)
         self.streams = SharedStreams()
         self.shared = shared
         self.informer = NamespacedInformer(source(*WHERE), {where: self.part(where) for where in WHERE}, self.loop.time)
@@ -112,6 +112,7 @@ class Walk:
         assert {(meta.namespace, meta.name): meta.resource_version for meta in store.metas()} == there
         assert {(name.namespace, name.name): meta.resource_version for name, meta in self.told.known.items()} == there
         assert self.told.wrong == []
+        assert self.told.early == []
         assert self.informer.synced.is_set()
         assert (self.informer.blind, self.informer.trouble) == (False, "")
         for version, refused, future in self.asked:

@@ -325,6 +325,27 @@ class TestEnsure:
         assert desk.blocked == ""
         assert [each.error for each in world.transport.writes() if each.method == "POST"] == ["", "AlreadyExists"]
 
+    async def test_a_child_that_the_filter_hides_is_waited_for_until_a_live_read_or_a_bookmark(
+        self, world: World, desk: Desk
+    ) -> None:
+        """Its label was taken away: the view is told that it has gone, and shows no write of it."""
+        await desk.do(lambda ctx: ctx.client.ensure(CONFIGMAPS, page(a="1")))
+        await asyncio.sleep(1)
+        await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"metadata": {"labels": {SLOT_LABEL: None}}})
+        await asyncio.sleep(1)
+
+        async def act(ctx: Context) -> None:
+            await ctx.live.get(CONFIGMAPS, "page")
+            await ctx.client.patch(CONFIGMAPS, "page", {"data": {"a": "2"}})
+
+        await desk.do(act)
+        assert "landed" in desk.blocked
+        before = world.clock()
+        await desk.do(lambda ctx: asyncio.sleep(0))
+        assert 2.0 <= world.clock() - before < 4.0, "the view shows it never, and a live read ends the wait"
+        assert len(world.transport.reads("gate")) == 1
+        assert desk.blocked == ""
+
     async def test_an_object_of_somebody_else_is_never_adopted(self, world: World, desk: Desk) -> None:
         world.server.seed(CONFIGMAPS, {"metadata": {"name": "page", "namespace": "default"}, "data": {"a": "theirs"}})
         with pytest.raises(ConflictingOwner, match="has no controller, not by default/a"):

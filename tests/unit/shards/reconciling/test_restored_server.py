@@ -253,4 +253,29 @@ async def test_with_the_gate_switched_off_nothing_is_held_back(world: World) -> 
     assert len(runs) > before + 5
     fence = shard._engines[0].fence
     assert fence is not None
-    assert fence.writes.floors.lists() == {CONFIGMAPS}, "it stays on record for when the gate is on again"
+    assert fence.writes.levels.lists() == {CONFIGMAPS}, "it stays on record for when the gate is on again"
+
+
+async def test_a_live_read_that_is_older_than_the_view_shows_that_its_history_is_over(world: World) -> None:
+    """Nothing was written yet: the first thing that comes of the new history is what a live read finds."""
+    seen: list[str] = []
+
+    async def body(ctx: Context, request: Request) -> Result:
+        site = ctx.store.get()
+        assert site is not None
+        seen.append(site["spec"]["text"])
+        if len(seen) == 3:
+            await ctx.live.get(WEBSITES, "a")
+        return Result(requeue_after_seconds=1.0)
+
+    world.website("a", text="old")
+    backup = world.server.storage.snapshot()
+    goes_on(world)
+    shard = await opened(world, body)
+    await world.kubectl.merge_patch(WEBSITES, "default", "a", {"spec": {"text": "new"}})
+    await asyncio.sleep(0.5)
+    world.server.faults.inject(Silence(match=Match(verbs=("watch",), resource=str(WEBSITES))))
+    world.server.storage.restore(backup)
+    await asyncio.sleep(5)
+    assert seen[-1] == "old"
+    assert shard.views[str(WEBSITES)].store.regressions == 1

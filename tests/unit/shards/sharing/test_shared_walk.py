@@ -44,7 +44,7 @@ class Part:
     """One shard's view, and what it was told."""
 
     def __init__(self, walk: Walk, covered: KeyRange, role: Role) -> None:
-        self.told = Told()
+        self.told = Told(lambda: self.informer.store)
         self.source = Source(CONFIGMAPS, covered, PartitionKey.UID, ScopeSettings(), FilterMode.LOCAL, role)
         self.shown: list[str] = []
         self.informer = SharedInformer(
@@ -162,6 +162,7 @@ class Walk:
             assert part.held() == self.wanted(part), (part.source.role, part.source.range)
             assert part.told_of() == part.held()
             assert part.told.wrong == []
+            assert part.told.early == []
             assert part.informer.synced.is_set()
             assert all(at_least(later, earlier) for earlier, later in pairwise(filter(None, part.shown)))
             for began, future in part.asked:

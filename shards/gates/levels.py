@@ -15,14 +15,14 @@ from shards.stores.store import StoreReader
 from shards.versions import comparable, newest
 
 
-class Floor(NamedTuple):
-    """version: to be reached by the view; "" where only a list will do. number: of that list, see `Floors.numbers`."""
+class Level(NamedTuple):
+    """version: to be reached by the view; "" where only a list will do. number: of that list, see `Levels.numbers`."""
 
     version: str
     number: int = 0
 
 
-class Floors:
+class Levels:
     """Of keys and of whole resources. Invariant: no key has an empty entry.
 
     A list is needed by number: one that was asked for when `numbers` was n serves all that is numbered n or lower.
@@ -30,7 +30,7 @@ class Floors:
 
     def __init__(self) -> None:
         self.numbers = 0
-        self._keys: dict[Key, dict[Resource, Floor]] = {}
+        self._keys: dict[Key, dict[Resource, Level]] = {}
         self._resources: dict[Resource, int] = {}
 
     def __bool__(self) -> bool:
@@ -41,13 +41,13 @@ class Floors:
 
     def lift(self, key: Key, resource: Resource, version: str) -> None:
         """The key waits until the view is at that version; "", or what nobody can order: until it was listed."""
-        floors = self._keys.setdefault(key, {})
-        known = floors.get(resource)
+        levels = self._keys.setdefault(key, {})
+        known = levels.get(resource)
         if known is not None and not known.version:
             version = ""
         elif known is not None and comparable(version):
             version = newest(known.version, version)
-        floors[resource] = Floor(version) if comparable(version) else Floor("", self._next())
+        levels[resource] = Level(version) if comparable(version) else Level("", self._next())
 
     def distrust(self, resource: Resource) -> None:
         """All keys wait until the view was listed. That serves what they waited for one by one, too."""
@@ -59,24 +59,24 @@ class Floors:
         """A consistent list is in the view that was asked for when `numbers` was that."""
         if self._resources.get(resource, number + 1) <= number:
             del self._resources[resource]
-        for key, floors in list(self._keys.items()):
-            floor = floors.get(resource)
-            if floor is not None and floor.number <= number:
+        for key, levels in list(self._keys.items()):
+            level = levels.get(resource)
+            if level is not None and not level.version and level.number <= number:
                 self._drop(key, resource)
 
     def lists(self) -> set[Resource]:
         """The resources of which a list is needed."""
-        needed = {of for floors in self._keys.values() for of, floor in floors.items() if not floor.version}
+        needed = {of for levels in self._keys.values() for of, level in levels.items() if not level.version}
         return needed | self._resources.keys()
 
     def closed(self, key: Key, views: Mapping[Resource, StoreReader]) -> dict[Resource, str]:
         """What the key waits for, by resource. Forgets what the views have reached."""
         found = dict.fromkeys(self._resources, "went back in history and is listed again")
-        for resource, floor in list(self._keys.get(key, {}).items()):
-            if floor.version and views[resource].reached(floor.version):
+        for resource, level in list(self._keys.get(key, {}).items()):
+            if level.version and views[resource].reached(level.version):
                 self._drop(key, resource)
-            elif floor.version:
-                found.setdefault(resource, f"has to reach {floor.version}: more writes than are remembered one by one")
+            elif level.version:
+                found.setdefault(resource, f"has to reach {level.version}: more writes than are remembered one by one")
             else:
                 found.setdefault(resource, "is listed again: more writes than are remembered one by one")
         return found
@@ -93,7 +93,7 @@ class Floors:
         return self.numbers
 
     def _drop(self, key: Key, resource: Resource) -> None:
-        floors = self._keys[key]
-        floors.pop(resource, None)
-        if not floors:
+        levels = self._keys[key]
+        levels.pop(resource, None)
+        if not levels:
             del self._keys[key]
