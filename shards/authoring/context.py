@@ -209,6 +209,11 @@ class Context:
         return self._client is not None and self._client.acts.sent_back
 
     @property
+    def acts_matter(self) -> bool:
+        """Whether this run did, or might show, anything that has to do with acts that are paused."""
+        return self._view.own_conditions is not None or (self._client is not None and self._client.acts.tried)
+
+    @property
     def acted(self) -> bool:
         """Whether an act went through, or found its work done."""
         return self._client is not None and self._client.acts.done

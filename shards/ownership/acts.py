@@ -92,6 +92,11 @@ class Acts:
         self.paused = ""
         self.done = False
 
+    @property
+    def tried(self) -> bool:
+        """Whether one was paused, or went through."""
+        return self.done or bool(self.paused)
+
     # -- the steps of an act, in order -------------------------------------------------------------------------------
 
     def begin(self) -> None:

@@ -49,9 +49,9 @@ class View:
         self._read: dict[Place, Snapshot] = {}
         self.own_conditions: Any = None
         """Those in the status of the primary, as it was last read."""
-        self._torn: dict[Place, Snapshot] = {}
+        self._torn: dict[Place, Snapshot] | None = None
         """What was read in one state and later, as the view moved on, in another: the first of them."""
-        self._gone: dict[str, Place] = {}
+        self._gone: dict[str, Place] | None = None
         """By UID: what was read, and is not there any more."""
         self._floors: dict[Resource, str] = {}
         """Highest version known from answers, per resource; the store may be behind it."""
@@ -86,6 +86,7 @@ class View:
         """The author sees this state of the object."""
         known = self._read.get(place)
         if known is not None and known != snapshot:
+            self._torn = self._torn or {}
             self._torn.setdefault(place, known)
         self._read[place] = snapshot
 
@@ -203,7 +204,7 @@ class View:
 
     def decision(self, resource: Resource, name: ObjectName) -> Snapshot | None:
         """What a decision about the object was made on: of two states that the view showed in this run, the first."""
-        return self._torn.get((resource, name)) or self.snapshot(resource, name)
+        return (self._torn or {}).get((resource, name)) or self.snapshot(resource, name)
 
     def decided_on(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
         """A live read found another state, which the author has not seen: writes carry the one that was decided on."""
@@ -218,7 +219,7 @@ class View:
             name = store.name_of(uid)
             if name is not None:
                 return resource, name
-        return self._gone.get(uid)
+        return (self._gone or {}).get(uid)
 
     def remember(
         self,
@@ -237,7 +238,7 @@ class View:
         if body is None:
             read = self._read.pop((resource, name), None)
             if read is not None:
-                self._gone[read.uid] = (resource, name)
+                self._gone = {**(self._gone or {}), read.uid: (resource, name)}
             self._overlay[resource, name] = Live(None, version)
             return
         snapshot = Snapshot.of(body)

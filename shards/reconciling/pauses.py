@@ -28,14 +28,14 @@ class Pauses:
         self._runtime = runtime
         self._gauge = runtime.metrics.acts.degraded.labels(controller, str(shard))
 
-    async def after(self, fence: Fence, key: Key, context: Context, outcome: str) -> str:
-        """A run of the key has ended, and may still write. Returns the outcome, whatever becomes of the mark."""
+    async def after(self, fence: Fence, key: Key, context: Context, outcome: str) -> None:
+        """A run of the key has ended, and may still write. Raises nothing that concerns the mark only."""
         degraded, paused = fence.degraded, bool(context.paused)
         ended_well = outcome in _ENDED_WELL and not paused
         # A reconcile that reads its primary as a Struct shows no conditions.
         shown = key in degraded.keys or context.acted or marked(context.own_conditions)
         if not paused and not (ended_well and shown):
-            return outcome
+            return
         now = self._runtime.clock()
         first_try = degraded.keys.setdefault(key, now) if paused else now
         if not degraded.off and first_try <= now:
@@ -43,7 +43,6 @@ class Pauses:
         if ended_well:
             degraded.keys.pop(key, None)
         self._gauge.set(len(degraded.keys))
-        return outcome
 
     async def _mark(self, fence: Fence, key: Key, context: Context, *, cleared: bool) -> None:
         try:

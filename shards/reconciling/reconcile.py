@@ -106,7 +106,9 @@ class Reconciler:
         context = Context(Request(key.namespace, key.name, key.uid), fence, view, self._shard_name, memory)
         try:
             outcome = await self._ran(fence, key, context)
-            return await self._pauses.after(fence, key, context, outcome)
+            if context.acts_matter or fence.degraded.keys:
+                await self._pauses.after(fence, key, context, outcome)
+            return outcome
         finally:
             # Whoever kept the client writes no more: the next reconcile of the key may be running.
             context.revoke("the reconcile has ended")
@@ -240,10 +242,8 @@ class Reconciler:
         if isinstance(error, NotReadyYet):
             context.log.info("waits: %s", error)
             times = self.waiting.waits(key, WaitsFor.READINESS, clause(error), now)
-            seconds = error.after_seconds
-            if seconds is None:
-                seconds = self._patience(times, owner=isinstance(error, ConflictingOwner))
-            self._queue.add_after(key, seconds, now)
+            patience = self._patience(times, owner=isinstance(error, ConflictingOwner))
+            self._queue.add_after(key, error.after_seconds or patience, now)
             return "not_ready"
         if isinstance(error, Conflict):
             self._conflicts[key] = self._conflicts.get(key, 0) + 1
