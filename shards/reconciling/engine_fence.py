@@ -39,9 +39,9 @@ def make_fence(
         live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, controller.name, runtime.journal),
         kinds=runtime.kinds,
         pause=pause,
+        gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
         journal=runtime.journal,
         degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
         gate=lambda: runtime.settings.gate,
         current_at=current_at,
-        gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
     )
