@@ -14,6 +14,7 @@ from math import isfinite
 
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
+from shards.gate_metrics import shown
 from shards.gates.handover_gate import HandoverGate
 from shards.gates.watermark import Watermark
 from shards.handover import until_open, until_seen, watermark_of
@@ -235,8 +236,10 @@ class Shard:
             engine.measure()
         now, gauge = self._runtime.clock(), self._runtime.metrics.view_age
         for name, view in self._views.items():
-            since = view.informer.current_at
+            since, resource = view.informer.current_at, view.source.resource
             gauge.labels(name, str(self.range)).set(now - (since if isfinite(since) else self._made_at))
+            place = (name, resource.group, resource.version, resource.plural, str(self.range))
+            self._runtime.metrics.gate.store_version.labels(*place).set(shown(view.store.resource_version))
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is

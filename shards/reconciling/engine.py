@@ -25,6 +25,7 @@ from shards.reconciling.alarm import Alarm
 from shards.reconciling.crew import Crew
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
+from shards.reconciling.gate_meters import GateMeters
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
@@ -71,7 +72,8 @@ class Engine:
         self.stores = stores
         self.sources = sources
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
-        self.parked = ParkedKeys(controller.name, controller.primary, runtime, stores, self.queue)
+        self._gate_meters = GateMeters(runtime, controller.name, str(shard), stores)
+        self.parked = ParkedKeys(controller.primary, runtime, stores, self.queue, self._gate_meters)
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
@@ -99,7 +101,7 @@ class Engine:
             raise NotOwner(f"shard {self.shard} was drained")
         if self.fence is not None:
             raise RuntimeError("this engine was started before")
-        runtime, name = self._runtime, self.controller.name
+        runtime, name, covered = self._runtime, self.controller.name, str(self.shard)
         guards = runtime.guards_of(name)
         self.fence = Fence(
             transport=runtime.transport,
@@ -111,7 +113,7 @@ class Engine:
             product=runtime.product,
             stores=self.stores,
             sources=self.sources,
-            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal),
+            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal, covered),
             kinds=runtime.kinds,
             pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
         )
@@ -137,13 +139,9 @@ class Engine:
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""
         now = self._runtime.clock()
-        counts = {
-            "active": self._runtime.slots.held(self.controller.name),
-            "parked": len(self.parked),
-            "failing": self.failing.count(),
-            "waiting": self.waits.count(now),
-        }
-        self._meters.measured(now, self.queue, **counts)
+        active = self._runtime.slots.held(self.controller.name)
+        self._meters.measured(now, self.queue, active, failing=self.failing.count(), waiting=self.waits.counts(now))
+        self._gate_meters.measured(now, self.parked.parking, self.fence)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -293,6 +291,7 @@ class Engine:
         self._runtime.slots.release(self.controller.name)
         self._alarm.ring()
         self.meter.record(now - started, now)
+        self._gate_meters.busiest.ran(key)
         self._meters.reconciled(outcome, now - started)
         if self._notes.on:
             self._notes.ended(key, now, outcome, now - started)

@@ -15,6 +15,7 @@ from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.fence import Fence
 from shards.ownership.view import Live, Place, View, Views
 from shards.queue.workqueue import WorkQueue
+from shards.reconciling.gate_meters import GateMeters
 from shards.runtime import WorkerRuntime
 
 log = logging.getLogger(__name__)
@@ -36,16 +37,17 @@ class ParkedKeys:
     """
 
     def __init__(
-        self, controller: str, primary: Resource, runtime: WorkerRuntime, stores: Views, queue: WorkQueue[Key]
+        self, primary: Resource, runtime: WorkerRuntime, stores: Views, queue: WorkQueue[Key], meters: GateMeters
     ) -> None:
         self.parking = Parking(runtime.rng)
         self.overlays: dict[Key, dict[Place, Live]] = {}
         self.settling: dict[Key, asyncio.Task[None]] = {}
-        self._controller = controller
+        self._controller = meters.controller
         self._primary = primary
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
+        self._meters = meters
         self._moved: set[Resource] = set()
         self._look_at = 0.0
         self._regressions = {resource: store.regressions for resource, store in stores.items()}
@@ -90,7 +92,10 @@ class ParkedKeys:
         if key in self.overlays:
             return False
         blocked = fence.writes.blocked(key, self._stores)
-        if blocked is None or not self._runtime.settings.gate.enabled:
+        if blocked is None:
+            return False
+        if not self._runtime.settings.gate.enabled:
+            self._meters.not_held(blocked.resources)
             return False
         self._park(fence, key, blocked, now, wake)
         return True
@@ -104,7 +109,10 @@ class ParkedKeys:
         """The key runs. Returns the objects that were read live for it."""
         if not (self.parking.keys or self.overlays):
             return None
-        self.parking.release(key)
+        parked = self.parking.keys.get(key)
+        if parked is not None:
+            self._meters.released(self._runtime.clock() - parked.since)
+            self.parking.release(key)
         return self.overlays.pop(key, None)
 
     async def close(self) -> None:
@@ -126,6 +134,7 @@ class ParkedKeys:
         probes = known.probes if known is not None else 0
         delay = self.parking.park(key, blocked, now)
         parked = self.parking.keys[key]
+        self._meters.skipped(blocked.resources)
         # In this order: what the key waits for keeps the priority of the run that was to be.
         self._queue.add_after(key, delay, now)
         self._queue.done(key, now)
@@ -177,7 +186,7 @@ class ParkedKeys:
         for barrier in fence.writes.waiting(key, self._stores):
             place = (barrier.resource, barrier.name)
             if place not in overlay and not fence.live.affordable():
-                self._runtime.metrics.live_reads.labels(self._controller, "gate", "over_budget").inc()
+                fence.live.unaffordable()
                 return None
             agent = fence.user_agent(View(self._primary, key, self._stores), barrier.resource, "gate")
             if not barrier.name.name:
