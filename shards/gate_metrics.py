@@ -133,12 +133,6 @@ class GateMetrics:
             ("controller", "state"),
             registry=registry,
         )
-        self.breaker_openings = Counter(
-            "shardfleet_breaker_openings_total",
-            "Times that destructive acts of the controller were paused.",
-            ("controller",),
-            registry=registry,
-        )
 
     def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
         """One whose series go with their controller's shard."""

@@ -120,7 +120,6 @@ class Breaker:
         """When the last probe of the half-open state was admitted; None: none is under way."""
         self.reason = ""
         """Why it is open; "" while closed."""
-        self._openings = 0
 
     def state(self, now: float) -> BreakerState:
         if self._opened_at is None:
@@ -172,13 +171,7 @@ class Breaker:
         if self._failures >= self._settings.failures_to_open or self.state(now) is BreakerState.HALF_OPEN:
             self._open(now, f"{self._failures} live reads failed in a row")
 
-    def take_openings(self) -> int:
-        """How often acts that flowed were paused since this was asked last; what is paused still counts once."""
-        openings, self._openings = self._openings, 0
-        return openings
-
     def _open(self, now: float, reason: str) -> None:
-        self._openings += self._opened_at is None
         self._opened_at, self._probe_at, self.reason = now, None, reason
 
     def _forget_old(self, now: float) -> None:

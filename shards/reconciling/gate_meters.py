@@ -42,7 +42,6 @@ class GateMeters:
         self._in_doubt = self._metrics.in_doubt.labels(controller, shard)
         self._busiest_key = self._metrics.busiest_key.labels(controller, shard)
         self._states = {state: self._metrics.breaker_state.labels(controller, state.value) for state in BreakerState}
-        self._openings = self._metrics.breaker_openings.labels(controller)
         self._not_held = {each: self._metrics.not_held.labels(controller, str(each), shard).inc for each in stores}
         for each in stores:
             self._metrics.skips.count(controller, each, shard, times=0)
@@ -91,7 +90,6 @@ class GateMeters:
         state = breaker.state(now)
         for each, gauge in self._states.items():
             gauge.set(each is state)
-        self._openings.inc(breaker.take_openings())
 
     def _look_for_hot_key(self, now: float) -> None:
         """The log has its name, which no metric holds."""

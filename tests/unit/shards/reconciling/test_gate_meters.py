@@ -107,13 +107,12 @@ async def test_with_the_gate_off_what_would_have_been_skipped_is_counted_apart()
         await world.close()
 
 
-async def test_a_breaker_is_told_with_its_state_and_how_often_it_opened(world: World) -> None:
+async def test_a_breaker_is_told_with_its_state(world: World) -> None:
     shard = await running(world)
     world.server.faults.inject(Refuse(match=Match(verbs=("get",)), status=503))
     world.server.faults.inject(LostAck(match=Match(verbs=("patch",)), times=1))
     await asyncio.sleep(40)
     shard.measure()
-    assert world.metric("shardfleet_breaker_openings_total", controller="web-sites") == 1
     states = {each: world.metric("shardfleet_breaker_state", state=each) for each in ("closed", "open", "half-open")}
     assert states["closed"] == 0
     assert sum(states.values()) == 1
