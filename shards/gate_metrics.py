@@ -127,6 +127,9 @@ class GateMetrics:
             "Reconciles per second of the key that had most of them in the last full minute.",
             *of_shard,
         )
+        self.busiest_share = self._gauge(
+            "shardfleet_busiest_key_share", "Its part of all reconciles of the shard in that minute, 0 to 1.", *of_shard
+        )
         self.breaker_state = Gauge(
             "shardfleet_breaker_state",
             "1 for the state of the controller's breaker, 0 for the others.",

@@ -41,6 +41,7 @@ class GateMeters:
         self._consecutive = self._metrics.consecutive_skips.labels(controller, shard)
         self._in_doubt = self._metrics.in_doubt.labels(controller, shard)
         self._busiest_key = self._metrics.busiest_key.labels(controller, shard)
+        self._busiest_share = self._metrics.busiest_share.labels(controller, shard)
         self._states = {state: self._metrics.breaker_state.labels(controller, state.value) for state in BreakerState}
         self._not_held = {each: self._metrics.not_held.labels(controller, str(each), shard).inc for each in stores}
         for each in stores:
@@ -97,6 +98,7 @@ class GateMeters:
             return
         found = self.busiest.last
         self._busiest_key.set(found.per_second)
+        self._busiest_share.set(found.share)
         if found.hot:
             log.warning(
                 "%s %s is reconciled %.1f times a second, %.0f %% of all reconciles of shard %s",

@@ -130,6 +130,7 @@ async def test_a_key_that_takes_most_reconciles_is_told_and_named_in_the_log(
         await asyncio.sleep(65)
         shard.measure()
     assert world.metric("shardfleet_busiest_key_reconciles_per_second", **LABELS) == pytest.approx(10, rel=0.2)
+    assert world.metric("shardfleet_busiest_key_share", **LABELS) > 0.9
     assert [record.getMessage() for record in caplog.records if "default/a is reconciled" in record.getMessage()]
 
 
