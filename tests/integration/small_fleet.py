@@ -76,6 +76,8 @@ class SmallFleet:
     make_controller: Callable[[str], Controller]
     """By member name, so that a reconcile knows on which member it runs."""
     shards: int = 4
+    slots: int = 8
+    """Reconciles at once on each member."""
     lease_seconds: float = LEASE_SECONDS
     """Renewed four times in that time."""
     settings: ShardSettings = field(default_factory=lambda: ShardSettings(gate=GateSettings()))
@@ -149,7 +151,7 @@ class SmallFleet:
             settings=self.settings,
             metrics=ShardMetrics(registry),
             meters=self.meters(registry),
-            slots=Slots(8),
+            slots=Slots(self.slots),
             server_side_sharding=self.server_side_sharding,
             product=PRODUCT,
             journal=journal,

@@ -107,7 +107,7 @@ def documented() -> dict[str, tuple[str, frozenset[str], str]]:
     shards = ShardMetrics()
     for holder in (shards, shards.gate, RequestMetrics(), FleetMetrics(CollectorRegistry())):
         for metric in vars(holder).values():
-            if not hasattr(metric, "describe"):
+            if not hasattr(metric, "describe") or isinstance(metric, StaleSyncSkips):
                 continue
             [family] = metric.describe()
             labels = {*labels_of(metric), *(["worker"] if family.type == "gauge" else [])}

@@ -20,8 +20,6 @@ from tests.integration.small_fleet import WEBSITES, website
 
 CONFIGMAPS = Resource.parse("v1/configmaps")
 MEMBERS = ("web-0", "web-1")
-REQUESTS = ("get", "list", "create", "update", "patch", "delete")
-
 Injection = Callable[["Scene"], Awaitable[None]]
 
 
@@ -66,10 +64,10 @@ class Scene:
         happens = self.happens.get(request.name) or self.happens.get("*")
         if happens is not None and (result := await happens(ctx)) is not None:
             return result
-        html = site["spec"]["html"]
-        await ctx.client.ensure(CONFIGMAPS, page(request.name, html))
-        if (site.get("status") or {}).get("html") != html:
-            await ctx.client.patch_status({"html": html})
+        await ctx.client.ensure(CONFIGMAPS, page(request.name, site["spec"]["html"]))
+        generation = site["metadata"]["generation"]
+        if (site.get("status") or {}).get("observedGeneration") != generation:
+            await ctx.client.patch_status({"observedGeneration": generation})
         return None
 
 
@@ -78,7 +76,8 @@ def page(name: str, html: str) -> Object:
 
 
 async def slow_server(scene: Scene) -> None:
-    scene.fleet.server.faults.inject(DelayAnswers(match=Match(verbs=REQUESTS), seconds=2.0))
+    requests = Match(verbs=("get", "list", "create", "update", "patch", "delete"))
+    scene.fleet.server.faults.inject(DelayAnswers(match=requests, seconds=2.0))
 
 
 async def broken_watch(scene: Scene) -> None:
@@ -90,7 +89,7 @@ async def blind_view(scene: Scene) -> None:
 
 
 async def late_events(scene: Scene) -> None:
-    scene.fleet.server.faults.inject(DelayEvents(match=Match(verbs=("watch",), resource=str(WEBSITES)), seconds=30.0))
+    scene.fleet.server.faults.inject(DelayEvents(match=Match(resource=str(WEBSITES)), seconds=30.0))
 
 
 async def unsettled_write(scene: Scene) -> None:
@@ -104,7 +103,7 @@ async def unsettled_write(scene: Scene) -> None:
 
 
 async def hot_key(scene: Scene) -> None:
-    scene.meanwhile(lambda count: scene.change("site-3", count), 0.25)
+    scene.meanwhile(lambda count: scene.change("site-3", count), 0.4)
 
 
 async def slow_reconciles(scene: Scene) -> None:
@@ -135,16 +134,16 @@ async def broken_hook(scene: Scene) -> None:
 
 
 async def growing_queue(scene: Scene) -> None:
-    """More is to be done than one slot can do, of what takes a second each."""
+    """More is to be done than one slot can do, of what takes four seconds each."""
 
     async def works(ctx: Context) -> None:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(4.0)
 
     async def creates(count: int) -> None:
         await scene.fleet.client.create(WEBSITES, "default", website(f"more-{count}"))
 
     scene.happens["*"] = works
-    scene.meanwhile(creates, 0.05)
+    scene.meanwhile(creates, 0.55)
 
 
 async def many_deletions(scene: Scene) -> None:
@@ -165,7 +164,8 @@ async def many_deletions(scene: Scene) -> None:
 
 async def low_limit(scene: Scene) -> None:
     for runtime in scene.fleet.runtimes.values():
-        runtime.limiter.change(ClientSettings(requests_per_second=0.1))
+        runtime.limiter.change(ClientSettings(requests_per_second=0.4))
+    scene.meanwhile(lambda count: scene.change(f"site-{count % 20}", count), 1.5)
 
 
 async def no_members(scene: Scene) -> None:
@@ -186,22 +186,31 @@ async def dying_worker(scene: Scene) -> None:
     scene.meanwhile(dies, 60.0)
 
 
-FAULTS: dict[str, tuple[Injection, str, int]] = {
-    "a slow API server": (slow_server, "ShardfleetApiServerSlow", 12),
-    "a watch that brings nothing": (broken_watch, "ShardfleetWatchBroken", 14),
-    "a view that nothing brings up to date": (blind_view, "ShardfleetViewStale", 14),
-    "a watch that is late": (late_events, "ShardfleetViewLags", 12),
-    "a write that nobody can settle": (unsettled_write, "ShardfleetGateHoldsKeys", 12),
-    "an object that changes all the time": (hot_key, "ShardfleetHotKey", 15),
-    "a reconcile that takes its time": (slow_reconciles, "ShardfleetReconcilesSlow", 18),
-    "a reconcile that fails": (failing_key, "ShardfleetKeysKeepFailing", 15),
-    "a reconcile that is never ready": (waiting_key, "ShardfleetKeysWait", 18),
-    "a transform that raises": (broken_hook, "ShardfleetHooksFail", 12),
-    "more work than can be done": (growing_queue, "ShardfleetQueueGrows", 22),
-    "a controller that deletes without end": (many_deletions, "ShardfleetDeletionsPaused", 12),
-    "a limit of requests that is too low": (low_limit, "ShardfleetRequestsHeldBack", 18),
-    "pods that are gone": (no_members, "ShardfleetRangesUnowned", 12),
-    "an agent that is gone": (no_coordinator, "ShardfleetNoCoordinator", 12),
-    "a worker that dies again and again": (dying_worker, "ShardfleetWorkerRestarts", 12),
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """inject: how it comes about. alert: that is to tell it. minutes: for which it is looked at. slots: of a member."""
+
+    inject: Injection
+    alert: str
+    minutes: int
+    slots: int = 8
+
+
+FAULTS = {
+    "a slow API server": Fault(slow_server, "ShardfleetApiServerSlow", 11),
+    "a watch that brings nothing": Fault(broken_watch, "ShardfleetWatchBroken", 12),
+    "a view that nothing brings up to date": Fault(blind_view, "ShardfleetViewStale", 11),
+    "a watch that is late": Fault(late_events, "ShardfleetViewLags", 11),
+    "a write that nobody can settle": Fault(unsettled_write, "ShardfleetGateHoldsKeys", 11),
+    "an object that changes all the time": Fault(hot_key, "ShardfleetHotKey", 14),
+    "a reconcile that takes its time": Fault(slow_reconciles, "ShardfleetReconcilesSlow", 18),
+    "a reconcile that fails": Fault(failing_key, "ShardfleetKeysKeepFailing", 13),
+    "a reconcile that is never ready": Fault(waiting_key, "ShardfleetKeysWait", 18),
+    "a transform that raises": Fault(broken_hook, "ShardfleetHooksFail", 10),
+    "more work than can be done": Fault(growing_queue, "ShardfleetQueueGrows", 17, slots=1),
+    "a controller that deletes without end": Fault(many_deletions, "ShardfleetDeletionsPaused", 11),
+    "a limit of requests that is too low": Fault(low_limit, "ShardfleetRequestsHeldBack", 15),
+    "pods that are gone": Fault(no_members, "ShardfleetRangesUnowned", 10),
+    "an agent that is gone": Fault(no_coordinator, "ShardfleetNoCoordinator", 10),
+    "a worker that dies again and again": Fault(dying_worker, "ShardfleetWorkerRestarts", 10),
 }
-"""How it comes about, its alert, and for how many minutes it is looked at."""
