@@ -17,6 +17,15 @@ ShardError
 
 from __future__ import annotations
 
+_VALUE_MARK = "value:"
+"""An API server quotes the values that it refuses behind these letters."""
+
+
+def without_values(message: str) -> str:
+    """What an API server says, up to the first value that it quotes."""
+    before, mark, _ = message.partition(_VALUE_MARK)
+    return before + mark.rstrip(":")
+
 
 class ShardError(Exception):
     """Root of the tree."""
@@ -60,7 +69,8 @@ class TerminalError(ShardError):
 class ApiError(ShardError):
     """The server answered with a failure.
 
-    status: HTTP status. reason: `Status.reason` of the API, "" where the body was no Status.
+    Its text, which logs have, ends at the first value that the server quotes: that may be a Secret's. message: all that
+    the server said. status: HTTP status. reason: `Status.reason` of the API, "" where the body was no Status.
     cause: first `details.causes[].reason`, such as ResourceVersionTooLarge.
     retry_after_seconds: what the server asked for.
     """
@@ -76,7 +86,8 @@ class ApiError(ShardError):
         cause: str = "",
         retry_after_seconds: float | None = None,
     ) -> None:
-        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+        told = without_values(message)
+        super().__init__(f"{status} {reason}: {told}" if reason else f"{status}: {told}")
         self.status = status
         self.reason = reason
         self.message = message

@@ -14,6 +14,7 @@ from shards.errors import ConfigError
 from shards.objects import Key, Object, ObjectName, Resource, at_least, meta_of, newest
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
+from shards.veil import Veil, is_secret
 
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ class Listing:
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
-    __slots__ = ("_floors", "_overlay", "_read", "_stores", "key", "name", "primary")
+    __slots__ = ("_floors", "_overlay", "_read", "_secrets", "_stores", "key", "name", "primary")
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
         self.primary = primary
@@ -98,6 +99,8 @@ class View:
         self.name = ObjectName(key.namespace, key.name)
         self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
+        self._secrets: tuple[Object, ...] = ()
+        """Those that it saw or sent, and that no store holds."""
         self._floors: dict[Resource, str] = {}
         """Highest version known from answers, per resource; the store may be behind it."""
         if overlay:
@@ -255,6 +258,20 @@ class View:
     def read(self, resource: Resource, name: ObjectName, body: Object) -> None:
         """An object without a view was read live: writes of it carry that version."""
         self._read[resource, name] = Snapshot.of(body)
+        self.sends(resource, body)
+
+    def sends(self, resource: Resource, body: Object) -> None:
+        """What it may not tell is remembered, whatever becomes of it."""
+        if is_secret(resource):
+            self._secrets = (*self._secrets, body)
+
+    def veil(self) -> Veil | None:
+        """What hides the values of all Secrets that this reconcile saw or sent; None where there are none."""
+        read = [place for place in self._read if is_secret(place[0]) and self.holds(place[0])]
+        if not (read or self._secrets):
+            return None
+        found = (self.get(*place) for place in read)
+        return Veil([*self._secrets, *(each for each in found if each is not None)])
 
     def version(self, resource: Resource) -> str:
         """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""
