@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest
 MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-runtime clean
+.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ bench-queue: setup ## keys a second and core from put to done, in the queue and 
 
 bench-store: setup ## the store: memory an object, CPU of ingest and reads, longest step; likewise
 	$(BIN)/python -m benchmarks.store
+
+bench-staleness: setup ## one stale key among 10,000, late watches, the gate's CPU; likewise (three minutes; DOCS=1)
+	$(BIN)/python -m benchmarks.staleness
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

@@ -99,7 +99,8 @@ def engine_of(controller: Controller) -> Engine:
         role="primary",
         primary=None,
     )
-    return Engine(controller, WHOLE, runtime, {WIDGETS: StoreWriter().reader}, {WIDGETS: source})
+    stores = {WIDGETS: StoreWriter(resource=WIDGETS).reader}
+    return Engine(controller, WHOLE, runtime, stores, {WIDGETS: source}, lambda _: asyncio.Future())
 
 
 async def through_an_engine(each: Sequence[Key]) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import cast
 
-import uvloop
+from benchmarks.forked_server import Announce, forked_server
 
 _METADATA = b'{"name":"small","namespace":"default","uid":"1","resourceVersion":"12345"}'
 _BODY = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":%s,"data":{"a":"%s"}}' % (_METADATA, b"x" * 400)
@@ -37,26 +34,12 @@ class _Connection(asyncio.Protocol):
             self._transport.write(_ANSWER)
 
 
-async def _serve(announce: int) -> None:
+async def _serve(announce: Announce) -> None:
     server = await asyncio.get_running_loop().create_server(_Connection, "127.0.0.1", 0)
-    os.write(announce, str(server.sockets[0].getsockname()[1]).encode())
+    announce(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     await server.serve_forever()
 
 
-@contextmanager
-def small_server() -> Iterator[str]:
+def small_server() -> AbstractContextManager[str]:
     """Its URL. To be started before this process has a loop or a thread."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            uvloop.run(_serve(writing))
-        finally:
-            os._exit(0)
-    try:
-        yield f"http://127.0.0.1:{os.read(reading, 16).decode()}"
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(reading)
-        os.close(writing)
+    return forked_server(_serve)

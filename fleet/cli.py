@@ -87,8 +87,16 @@ def version() -> None:
     help="Private directory in which the processes meet. Default: a fresh one.",
 )
 @_JOURNAL
+@click.option(
+    "--label", "labels", multiple=True, metavar="NAME=VALUE", help="Of these workers, for canary.memberLabels."
+)
 def run(
-    config_file: Path, kubeconfig: Path | None, context: str | None, run_dir: Path | None, journal: Path | None
+    config_file: Path,
+    kubeconfig: Path | None,
+    context: str | None,
+    run_dir: Path | None,
+    journal: Path | None,
+    labels: tuple[str, ...],
 ) -> int:
     """Run one pod's worth of a fleet on any cluster, until SIGTERM or Ctrl-C."""
     from fleet.configuration.config_file import load_config
@@ -106,6 +114,7 @@ def run(
         run_dir=run_dir,
         journal_dir=journal,
         config_file=config_file,
+        labels=labels,
     )
     return pod.exit_code(pod.run(plan))
 

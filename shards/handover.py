@@ -10,10 +10,11 @@ from shards.gates.handover_gate import HandoverGate, mark_of
 from shards.gates.own_writes import Barrier, Phase
 from shards.gates.watermark import ResourceMark, Watermark
 from shards.keyrange import KeyRange
-from shards.objects import newest
 from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView
+from shards.stores.store import StoreReader
+from shards.versions import newest
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +48,11 @@ async def until_open(
     while True:
         check()
         moved.clear()
+        _taken(gate, lists, stores)
+        gate.rearm(stores)
         if _asked(gate, views, lists, moved):
             how = "list"
         open_views()
-        _taken(gate, lists)
         if gate.open(stores):
             return how
         now = runtime.clock()
@@ -78,12 +80,12 @@ def _asked(gate: HandoverGate, views: Mapping[str, ShardView], lists: Lists, mov
     return bool(needed)
 
 
-def _taken(gate: HandoverGate, lists: Lists) -> None:
+def _taken(gate: HandoverGate, lists: Lists, stores: Mapping[str, StoreReader]) -> None:
     """The gate is told of the lists that have ended."""
     for name in [name for name, listing in lists.items() if listing.done()]:
         listing = lists.pop(name)
         if not listing.cancelled():
-            gate.listed(name, listing.result())
+            gate.listed(name, listing.result(), stores[name].regressions)
 
 
 async def until_seen(engines: Sequence[Engine], moved: asyncio.Event, range: KeyRange) -> None:
@@ -103,16 +105,21 @@ def _unseen(engines: Sequence[Engine]) -> list[Barrier]:
 
 
 def watermark_of(views: Mapping[str, ShardView], shard_epoch: int) -> Watermark:
-    """How far the views have come, with what they do not show yet of the shard's writes."""
+    """How far the views have come, with what they do not show yet of the shard's writes.
+
+    None of a view whose history went back: the next owner's view may not have noticed, and its versions, of the old
+    history, would look newer than a mark of the new one.
+    """
     marks: dict[str, ResourceMark] = {}
     for name, view in views.items():
         barriers: list[Barrier] = []
-        highest = view.store.highest_object_version
+        highest, certain = view.store.highest_object_version, not view.store.regressions
         for engine in view.engines:
             if engine.fence is not None:
                 barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())
+                certain = certain and view.source.resource not in engine.fence.writes.floors.lists()
                 highest = newest(highest, engine.fence.highest.get(view.source.resource, ""))
         mark = mark_of(view.source.digest, view.source.resource, highest, barriers)
-        if mark is not None and view.informer.synced.is_set() and not view.informer.blind:
+        if mark is not None and certain and view.informer.synced.is_set() and not view.informer.blind:
             marks[name] = mark
     return Watermark(shard_epoch, marks)

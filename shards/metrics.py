@@ -108,6 +108,12 @@ class ShardMetrics:
         )
 
     def _gates(self) -> None:
+        self.feature_enabled = self._shard_gauge(
+            "shardfleet_feature_enabled",
+            "1 where the feature (VersionGate, ServerSideSharding) is on now, 0 where it is off.",
+            "name",
+            "controller",
+        )
         self.parked = self._shard_gauge(
             "shardfleet_gate_parked",
             "Keys held back because the view does not show the controller's own writes yet.",

@@ -122,39 +122,3 @@ def meta_in(raw: bytes) -> Meta:
 def meta_of(body: Object) -> Meta:
     """Metadata of a decoded object. Raises msgspec.ValidationError for what is no object."""
     return msgspec.convert(body.get("metadata", {}), Meta)
-
-
-def _comparable(version: str) -> bool:
-    return version.isascii() and version.isdigit() and version[0] != "0"
-
-
-def version_key(resource_version: str) -> tuple[int, str]:
-    """Sort key of a resource version (KEP-5504): decimal text of any length, by length, then by text.
-
-    Meaningful within one resource of one server only. Raises ValueError for "", "0" and anything else that is no such
-    number.
-    """
-    if not _comparable(resource_version):
-        raise ValueError(f"not a resource version: {resource_version!r}")
-    return len(resource_version), resource_version
-
-
-def at_least(have: str, want: str) -> bool:
-    """Whether a view at `have` includes everything up to `want`. An empty view includes nothing."""
-    if not have:
-        return False
-    if _comparable(have) and _comparable(want):
-        return have >= want if len(have) == len(want) else len(have) > len(want)
-    return version_key(have) >= version_key(want)
-
-
-def newest(*versions: str) -> str:
-    """The highest of the versions that are not empty; "" if there is none."""
-    found = ""
-    for each in filter(None, versions):
-        if not found:
-            version_key(each)  # also of one alone
-            found = each
-        elif not at_least(found, each):
-            found = each
-    return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shards.api.client import Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
@@ -21,13 +22,16 @@ from shards.queue.slots import Slots
 from shards.settings import ShardSettings
 from shards.sharing.shared_informer import SharedStreams
 from shards.stores.bodies import Bodies
+from shards.worker_gates import WorkerGates
 
 
 @dataclass
 class WorkerRuntime:
     """slots: one per reconcile that may run at a time, over all shards. product: first word of every User-Agent.
 
+    settings: as they are now; `change` replaces them, so that whoever uses one looks it up at that moment.
     server_side_sharding: whether the server proved that it filters by shardSelector; None: not known, filter locally.
+    Which shards make use of that is what `gates` says. labels: of this member, for the canary.
     guards: live-read budget and breaker, per controller. retries: what bounds the retries of its keys.
     kinds: `kind` per resource, as discovered. journal: what this worker did and saw, for a judge.
     streams: the watches that its shards share.
@@ -51,6 +55,8 @@ class WorkerRuntime:
     journal: Journal = NO_JOURNAL
     meters: RequestMeters = NO_METERS
     streams: SharedStreams = field(default_factory=SharedStreams)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    gates: WorkerGates = field(init=False)
     limiter: RequestLimiter = field(init=False)
     limited: Transport = field(init=False)
     turn: LoopTurn = field(init=False)
@@ -59,7 +65,25 @@ class WorkerRuntime:
     def __post_init__(self) -> None:
         self.limiter = RequestLimiter(self.settings.client, self.clock, self.meters)
         self.turn = LoopTurn(self.clock)
+        self.gates = WorkerGates(self.settings.rollout, self.labels, self.clock)
         self.limited = LimitedTransport(self.transport, self.limiter)
+
+    def change(self, settings: ShardSettings) -> None:
+        """Follows what may change while a worker runs: `client`, `gate`, the feature gates and their canary.
+
+        Of the rest, what this worker began with stays.
+        """
+        self.settings = replace(
+            self.settings,
+            client=settings.client,
+            gate=settings.gate,
+            server_side_sharding=settings.server_side_sharding,
+            canary=settings.canary,
+        )
+        self.limiter.change(settings.client)
+        for guards in self.guards.values():
+            guards.change(settings.gate, self.clock())
+        self.gates.change(self.settings.rollout)
 
     def guards_of(self, controller: str) -> Guards:
         guards = self.guards.get(controller)

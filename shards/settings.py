@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shards.features import Canary, Feature, Rollout
 from shards.keyrange import PartitionKey
 
 
@@ -32,7 +33,8 @@ class QueueSettings:
 @dataclass(frozen=True, slots=True)
 class GateSettings:
     enabled: bool = True
-    """Feature gate VersionGate. Off: metrics and records stay, nothing is held back."""
+    """Feature gate VersionGate, as configured; whether it is on in a shard now is what `shards.worker_gates` says. Off:
+    metrics and records stay, nothing is held back."""
     live_read_after_seconds: float = 2.0
     """How long a view may lag behind an own write or a watermark before one live read settles it."""
     live_reads_per_second: float = 5.0
@@ -74,3 +76,10 @@ class ShardSettings:
     gate: GateSettings = field(default_factory=GateSettings)
     scope: ScopeSettings = field(default_factory=ScopeSettings)
     client: ClientSettings = field(default_factory=ClientSettings)
+    canary: Canary = field(default_factory=Canary)
+
+    @property
+    def rollout(self) -> Rollout:
+        """What is switched on, and where."""
+        on = {Feature.VERSION_GATE: self.gate.enabled, Feature.SERVER_SIDE_SHARDING: self.server_side_sharding != "off"}
+        return Rollout(frozenset(feature for feature, switched in on.items() if switched), self.canary)

@@ -14,10 +14,10 @@ from math import isfinite
 
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
+from shards.features import BUILT
 from shards.gate_metrics import shown
-from shards.gates.handover_gate import HandoverGate
 from shards.gates.watermark import Watermark
-from shards.handover import until_open, until_seen, watermark_of
+from shards.handover import until_seen, watermark_of
 from shards.informers.freshness import keep_fresh
 from shards.journal import Note
 from shards.keyrange import KeyRange
@@ -27,7 +27,8 @@ from shards.queue.sentences import clause
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
-from shards.shard_views import ShardView, make_engine, make_views
+from shards.shard_gate import ShardGate
+from shards.shard_views import ShardView, filter_modes, make_engine, make_views
 from shards.stores.store import StoreReader
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
@@ -51,9 +52,10 @@ class Shard:
         self._deadline_task: asyncio.Task[None] | None = None
         self._stopped = False
         self._made_at = runtime.clock()
-        self._gate: HandoverGate | None = None
+        self._controllers = controllers
         self._views = make_views(range, controllers, runtime, member, self._moved.set)
         self._engines = [make_engine(controller, range, runtime, self._views) for controller in controllers]
+        self._gate = ShardGate(range, runtime, self._views, self._engines, self._moved)
 
     # -- the life of a shard -----------------------------------------------------------------------------------------
 
@@ -84,24 +86,10 @@ class Shard:
         watermark: what the release carried, None for nothing. previous_epoch: of the shard, before this claim.
         Raises NotOwner when the tenure ends meanwhile, or the shard is stopped.
         """
-        began = self._runtime.clock()
         self._tenure = tenure
-        if self._runtime.settings.gate.enabled:
-            digests = {name: view.source.digest for name, view in self._views.items()}
-            gate = self._gate = HandoverGate(watermark, previous_epoch, digests)
-            for name, view in self._views.items():
-                if view.informer.blind:
-                    gate.demand_list(name)  # what is not seen reaches no mark
-            how = await until_open(
-                gate,
-                self._views,
-                self._runtime,
-                self._moved,
-                self.range,
-                check=lambda: self._check(tenure),
-                open_views=self._open_views,
-            )
-            self._runtime.metrics.handover_seconds.labels(how).observe(self._runtime.clock() - began)
+        await self._gate.activate(
+            watermark, previous_epoch, check=lambda: self._check(tenure), open_views=self._open_views
+        )
         await self.prewarm()
         self._check(tenure)
         for engine in self._engines:
@@ -129,7 +117,8 @@ class Shard:
                 self._tenure.end()
         self._note("drained")
         await until_seen(self._engines, self._moved, self.range)
-        return watermark_of(self._views, self._tenure.shard_epoch if self._tenure is not None else 0)
+        epoch = self._tenure.shard_epoch if self._tenure is not None else 0
+        return watermark_of(self._views, epoch) if self._gate.leaves_mark else Watermark(epoch)
 
     async def stop(self) -> None:
         """Ends everything, from any state; idempotent. Raises Undrained as `drain` does, after the rest has ended."""
@@ -140,6 +129,7 @@ class Shard:
         try:
             await self._end_reconciles(0.0)
         finally:
+            await self._gate.close()
             tasks, self._tasks = self._tasks, []
             for task in tasks:
                 task.cancel()
@@ -174,9 +164,13 @@ class Shard:
         """Why reconciles have not begun: its gate is closed, or its views are not there; "" once they have."""
         if self.open:
             return ""
-        stores = {name: view.store for name, view in self._views.items()}
-        gate = self._gate.reason(stores) if self._gate is not None else ""
-        return clause(self.trouble or gate or "its views are being listed")
+        return clause(self.trouble or self._gate.reason or "its views are being listed")
+
+    @property
+    def outdated(self) -> bool:
+        """Whether its views would be filtered elsewhere if they were opened now: feature gate ServerSideSharding."""
+        wanted = filter_modes(self.range, self._controllers, self._runtime)
+        return any(view.source.mode is not wanted[view.place] for view in self._views.values())
 
     @property
     def last_heard(self) -> float:
@@ -234,6 +228,10 @@ class Shard:
         """Sets the gauges, for a look that comes now."""
         for engine in self._engines:
             engine.measure()
+            name = engine.controller.name
+            on = self._runtime.gates.on(name, self.range)
+            for feature in BUILT:
+                self._runtime.metrics.feature_enabled.labels(feature, name, str(self.range)).set(feature in on)
         now, gauge = self._runtime.clock(), self._runtime.metrics.view_age
         for name, view in self._views.items():
             since, resource = view.informer.current_at, view.source.resource

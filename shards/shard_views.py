@@ -112,6 +112,7 @@ def make_views(
         controller.check()
         for place in _places_of(controller, runtime.settings.scope):
             wanted.setdefault(place, set()).add(controller.primary)
+    modes = filter_modes(range, controllers, runtime)
     roles = {resource: len({place.role for place in wanted if place.resource == resource}) for resource, *_ in wanted}
     views: dict[str, ShardView] = {}
     for place, primaries in wanted.items():
@@ -123,12 +124,26 @@ def make_views(
             range=range,
             partition_key=runtime.settings.partition_by,
             scope=place.scope,
-            mode=_mode(place.role, runtime.settings.partition_by, bool(runtime.server_side_sharding)),
+            mode=modes[place],
             role=place.role,
             primary=next(iter(primaries)) if place.role == "owned" and len(primaries) == 1 else None,
         )
         views[name] = _make_view(name, place, source, runtime, member, on_move)
     return views
+
+
+def filter_modes(range: KeyRange, controllers: Sequence[Controller], runtime: WorkerRuntime) -> dict[Place, FilterMode]:
+    """Who filters which view, as the feature gates are now: the server where it can and all that share the view may."""
+    sharing: dict[Place, list[str]] = {}
+    for controller in controllers:
+        for place in _places_of(controller, runtime.settings.scope):
+            sharing.setdefault(place, []).append(controller.name)
+    able = bool(runtime.server_side_sharding)
+    key = runtime.settings.partition_by
+    return {
+        place: _mode(place.role, key, able and runtime.gates.server_side_sharding(names, range))
+        for place, names in sharing.items()
+    }
 
 
 def _make_view(
@@ -220,7 +235,7 @@ def _make_part(
         namespace=namespace,
         user_agent=str(agent),
         journal=journal,
-        writer=StoreWriter(intake),
+        writer=StoreWriter(intake, source.resource),
         metadata_only=place.keeping.needs_metadata_only,
     )
 
@@ -233,7 +248,7 @@ def make_engine(
     own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
-    engine = Engine(controller, range, runtime, stores, sources)
+    engine = Engine(controller, range, runtime, stores, sources, lambda resource: own[resource].informer.relist())
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:

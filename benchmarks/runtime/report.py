@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.document import replaced
 from benchmarks.runtime.chart import Bar, bars
 from benchmarks.runtime.comparison import HEAD, Comparison, cells
 
@@ -30,11 +31,7 @@ def write(document: Path, rows: Sequence[Comparison], versions: Mapping[str, str
             name = f"{slug(quantity)}.svg"
             (charts / name).write_text(drawn)
             names.append((quantity, name))
-    head, mark, rest = document.read_text().partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not mark or not end:
-        raise ValueError(f"{document} has no {BEGIN} before an {END}")
-    document.write_text("".join((head, BEGIN, "\n", figures(rows, versions, how, names), END, tail)))
+    document.write_text(replaced(document, BEGIN, END, figures(rows, versions, how, names)))
 
 
 def figures(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from shards.objects import at_least, newest
+from shards.versions import at_least, newest
 
 
 class Versioned(Protocol):

@@ -14,8 +14,9 @@ from fleet.records.object_names import Kind
 from shards.clock import Clock
 from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
-from shards.objects import ObjectName, at_least
+from shards.objects import ObjectName
 from shards.stores.store import Change as StoreChange
+from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from fleet.backends.local_store import Faults, LocalStore, Step
 from fleet.backends.record_cache import CachedView, Record
 from fleet.records.object_names import Kind
 from shards.clock import Clock
-from shards.objects import at_least
+from shards.versions import at_least
 
 
 class LocalView(CachedView):

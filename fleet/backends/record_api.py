@@ -15,8 +15,9 @@ from fleet.records.object_names import CONFIG_MAPS, LEASES, Kind, Names
 from fleet.records.shard_lease import shard_record
 from shards.api.client import Transport
 from shards.errors import ApiError, Conflict, NotFound, NotOwner, Unreachable
-from shards.objects import Meta, Object, Resource, version_key
+from shards.objects import Meta, Object, Resource
 from shards.settings import ScopeSettings
+from shards.versions import version_key
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):

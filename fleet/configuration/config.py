@@ -12,16 +12,14 @@ from typing import Literal
 
 import msgspec
 
+from fleet.configuration.rollout_config import CanaryConfig, FeatureGates, canary_of
+from fleet.configuration.section import Section
 from fleet.rules.membership import ACTING_SHARE
 from shards.keyrange import PartitionKey
 from shards.settings import ClientSettings, GateSettings, QueueSettings, ScopeSettings, ShardSettings
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A mapping in the file. Frozen: a config is replaced, never edited."""
-
-
-class ShardsConfig(_Section, frozen=True):
+class ShardsConfig(Section, frozen=True):
     """`shards`: how the key space is cut."""
 
     count: int = 16
@@ -36,7 +34,7 @@ class ShardsConfig(_Section, frozen=True):
     surprises. Only false is supported so far."""
 
 
-class WorkersConfig(_Section, frozen=True):
+class WorkersConfig(Section, frozen=True):
     """`workers`: the processes in one pod."""
 
     per_pod: int = 2
@@ -56,7 +54,7 @@ class WorkersConfig(_Section, frozen=True):
         return self.leave_seconds + self.drain_seconds + 5.0
 
 
-class CoordinationConfig(_Section, frozen=True):
+class CoordinationConfig(Section, frozen=True):
     """`coordination`: who is alive and who owns what."""
 
     backend: Literal["kubernetes"] = "kubernetes"
@@ -87,7 +85,7 @@ class CoordinationConfig(_Section, frozen=True):
         return min(5.0, self.lease_seconds * 0.35)
 
 
-class RebalanceConfig(_Section, frozen=True):
+class RebalanceConfig(Section, frozen=True):
     """`rebalance`: how eagerly shards are moved."""
 
     churn_per_round: float = 0.1
@@ -102,8 +100,8 @@ class RebalanceConfig(_Section, frozen=True):
     takes; during a grace its keys have no owner. Raise it where moving a shard costs more than waiting."""
 
 
-class GateConfig(_Section, frozen=True):
-    """`gate`: how stale caches are held back."""
+class GateConfig(Section, frozen=True):
+    """`gate`: how stale caches are held back. Running workers follow this section when the file changes."""
 
     live_read_after_seconds: float = 2.0
     """Seconds for which a view may lag behind an own write or a watermark before a live read settles it, above 0.
@@ -113,7 +111,7 @@ class GateConfig(_Section, frozen=True):
     request per key."""
 
 
-class QueueConfig(_Section, frozen=True):
+class QueueConfig(Section, frozen=True):
     """`queue`: keys on their way to a reconcile."""
 
     max_concurrent_reconciles: int = 8
@@ -137,7 +135,7 @@ class QueueConfig(_Section, frozen=True):
     say otherwise. Default 0: never, because changes are not lost here."""
 
 
-class ScopeConfig(_Section, frozen=True):
+class ScopeConfig(Section, frozen=True):
     """`scope`: which primary objects the fleet looks after."""
 
     namespaces: tuple[str, ...] = ()
@@ -152,32 +150,10 @@ class ScopeConfig(_Section, frozen=True):
     """Field selector for primaries, as kubectl writes it. Default empty: all of them."""
 
 
-class FeatureGates(_Section, frozen=True, rename="pascal"):
-    """`featureGates`: switches for an emergency, and for what is still young."""
-
-    version_gate: bool = True
-    """Whether decisions wait for views that are fresh enough. Default true; false keeps metrics and records, and holds
-    nothing back."""
-    server_side_sharding: Literal["auto", "on", "off"] = "auto"
-    """Whether the API server filters lists and watches by shard (KEP-5866). Default auto: probe it, since a server
-    without the feature ignores the parameter silently. YAML's on and off need no quotes here."""
-    admission_fence: bool = False
-    """Whether workers use credentials that an admission policy can revoke. Only false is supported so far."""
-
-
-class CanaryConfig(_Section, frozen=True):
-    """`canary`: controllers that act on a part of the shards only."""
-
-    controllers: tuple[str, ...] = ()
-    """Names of the controllers. Only an empty list is supported so far."""
-    shard_fraction: float = 1.0
-    """Part of the shards on which they act. Only 1 is supported so far."""
-
-
-class ClientConfig(_Section, frozen=True):
+class ClientConfig(Section, frozen=True):
     """`client`: how much a worker may ask of the API server. Leases and map are never held back, nor counted.
 
-    The one section that a running worker follows when the file changes."""
+    Running workers follow this section when the file changes."""
 
     requests_per_second: float | None = None
     """Requests of one worker per second, above 0; a page of a list and the opening of a watch count as one. Default: no
@@ -194,7 +170,7 @@ class ClientConfig(_Section, frozen=True):
         return ClientSettings(self.requests_per_second, self.burst, self.fleet_requests_per_second)
 
 
-class AgentConfig(_Section, frozen=True):
+class AgentConfig(Section, frozen=True):
     """`agent`: the pod's HTTP endpoint for metrics and health."""
 
     address: str = "0.0.0.0"
@@ -204,8 +180,8 @@ class AgentConfig(_Section, frozen=True):
     none."""
 
 
-class LogConfig(_Section, frozen=True):
-    """`log`: what all processes write to the pod's standard error."""
+class LogConfig(Section, frozen=True):
+    """`log`: what all processes write to the pod's standard error. Running processes follow the level."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severity that is written. Default info: transitions of shards, not every reconcile."""
@@ -213,7 +189,7 @@ class LogConfig(_Section, frozen=True):
     """text for people, json (one object a line) for collectors. Default text."""
 
 
-class FleetConfig(_Section, frozen=True):
+class FleetConfig(Section, frozen=True):
     """The whole file."""
 
     fleet: str
@@ -273,4 +249,5 @@ class FleetConfig(_Section, frozen=True):
                 watch_each=scope.watch_each,
             ),
             client=self.client.settings(),
+            canary=canary_of(self.canary),
         )

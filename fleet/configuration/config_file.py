@@ -12,6 +12,7 @@ import yaml
 
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_errors import translate
+from fleet.configuration.rollout_checks import check_rollout
 from fleet.rules.membership import ACTING_SHARE
 from shards.errors import ConfigError
 
@@ -53,9 +54,6 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 _ONLY_SO_FAR: dict[str, object] = {
     "shards.autoSplit": False,
-    "featureGates.AdmissionFence": False,
-    "canary.controllers": (),
-    "canary.shardFraction": 1.0,
 }
 """Fields of the format whose other values this version cannot honour; refused rather than ignored."""
 
@@ -100,6 +98,7 @@ def config_from(document: Mapping[str, Any]) -> FleetConfig:
     _check_names(config)
     _check_values(msgspec.to_builtins(config))
     _check_relations(config)
+    check_rollout(config.feature_gates, config.canary)
     return config
 
 

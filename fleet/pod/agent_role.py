@@ -10,6 +10,7 @@ from fleet.health.agent import AgentServer
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.office.coordinator import Coordinator, FleetLayout
+from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.record import Incarnation
@@ -30,6 +31,7 @@ def is_candidate(pod: str, candidates: int) -> bool:
 
 async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     """The agent until `stop` is set, or its coordinator ends."""
+    plan, file = as_of_now(plan)
     config = plan.config
     registry = new_registry()
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
@@ -64,12 +66,14 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     )
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=status, metrics=metrics_now)
     await health.start()
+    following = asyncio.create_task(follow_config(file), name="config file")
     try:
         if config.agent.metrics_port >= 0:
             await server.start()
             log.info("metrics and health on port %d", server.port)
         await _until(stop, coordinator)
     finally:
+        following.cancel()
         await server.close()
         await health.close()
         await transport.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,9 @@ class RunPlan:
     """Revision of the pod template, "" where unknown: during a rollout the newest one is preferred."""
     run_dir: Path
     """Private directory of this pod's processes: children.json and their sockets."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the members of this pod, for `canary.memberLabels`."""
     config_file: Path | None = None
-    """Where `config` came from, to be followed for its limits; None: it came from no file."""
+    """Where `config` came from, to be followed for what may change; None: it came from no file."""
     journal_dir: Path | None = None
     """Where the workers write their journals; None: they keep none."""

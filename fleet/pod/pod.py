@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fleet import __version__
 from fleet.configuration.config import FleetConfig
+from fleet.configuration.rollout_checks import check_controllers, parse_labels
 from fleet.logs.logs import LogSettings, log_to_stderr
 from fleet.pod.plan import RunPlan
 from fleet.pod.preflight import check_port, check_server
@@ -40,13 +41,16 @@ def prepare(
     journal_dir: Path | None = None,
     config_file: Path | None = None,
     pod: str = "",
+    labels: Sequence[str] = (),
 ) -> RunPlan:
     """Checks everything that can be checked before a process is forked, and draws up the plan.
 
     Pod name, UID and namespace come from POD_NAME, POD_UID and POD_NAMESPACE (the downward API); outside a pod they
     are the host's name, a fresh UUID and the kubeconfig's namespace. pod: a name that goes before all of these.
+    labels: name=value each, of the pod's members; they go before those of FLEET_LABELS.
     Raises ConfigError, PreflightFailed.
     """
+    check_controllers(config.canary, [each.name for each in controllers])
     check_port(config.agent.address, config.agent.metrics_port, "agent.metricsPort")
     namespace = asyncio.run(_checked_namespace(config, controllers, kubeconfig, context))
     pod = pod or os.environ.get("POD_NAME") or socket.gethostname().lower()
@@ -63,6 +67,7 @@ def prepare(
         revision=os.environ.get("POD_REVISION", ""),
         run_dir=rundir.create("run", run_dir),
         journal_dir=journal_dir,
+        labels=_labels_of(pod, labels),
         config_file=config_file.absolute() if config_file is not None else None,
     )
 
@@ -93,6 +98,13 @@ def run(plan: RunPlan) -> int:
 def exit_code(ended: int) -> int:
     """The command's exit code for the supervisor's: 2 for a refused configuration, 1 for any other failure."""
     return {EX_OK: 0, EX_CONFIG: 2}.get(ended, 1)
+
+
+def _labels_of(pod: str, given: Sequence[str]) -> dict[str, str]:
+    """The pod's name is a label of its members, unless somebody gives another one of that name."""
+    environment = [text for text in os.environ.get("FLEET_LABELS", "").split(",") if text.strip()]
+    written = parse_labels("FLEET_LABELS", [text.strip() for text in environment])
+    return {"pod": pod} | written | parse_labels("--label", given)
 
 
 async def _checked_namespace(

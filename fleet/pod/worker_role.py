@@ -7,10 +7,12 @@ import logging
 import random
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
-from fleet.configuration.limits_file import LimitsFile, follow_limits
+from fleet.configuration.config import FleetConfig
+from fleet.configuration.live_file import LiveFile
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.logs.logs import dropped_lines
+from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
@@ -42,6 +44,7 @@ def member_name(plan: RunPlan, slot: int) -> str:
 
 async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     """A worker until `stop` is set."""
+    plan, file = as_of_now(plan)
     registry = new_registry()
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
@@ -63,7 +66,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
     await health.start()
     watchdog.start()
-    following = asyncio.create_task(_follow_limits(plan, runtime), name="limits of requests")
+    following = asyncio.create_task(_follow(file, plan, transport, runtime), name="config file")
     try:
         async with observed(worker, journal):
             await worker.run(stop)
@@ -74,10 +77,18 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         await transport.close()
 
 
-async def _follow_limits(plan: RunPlan, runtime: WorkerRuntime) -> None:
-    if plan.config_file is not None:
-        file = LimitsFile(plan.config_file, plan.config)
-        await follow_limits(file, lambda client: runtime.limiter.change(client.settings()))
+async def _follow(file: LiveFile | None, plan: RunPlan, transport: KubeTransport, runtime: WorkerRuntime) -> None:
+    """What of the config file may change while a worker runs. Shards whose views have to be opened anew for it are
+    turned over by the worker, one after the other."""
+
+    async def change(config: FleetConfig) -> None:
+        settings = config.shard_settings()
+        if settings.server_side_sharding != runtime.settings.server_side_sharding:
+            wanted = config.feature_gates.server_side_sharding
+            runtime.server_side_sharding = await _server_filters(transport, plan, wanted)
+        runtime.change(settings)
+
+    await follow_config(file, change)
 
 
 async def _make_runtime(
@@ -91,7 +102,8 @@ async def _make_runtime(
         settings=settings,
         metrics=metrics,
         slots=Slots(settings.queue.max_concurrent_reconciles),
-        server_side_sharding=await _server_filters(transport, plan),
+        server_side_sharding=await _server_filters(transport, plan, plan.config.feature_gates.server_side_sharding),
+        labels=plan.labels,
         product=PRODUCT,
         journal=journal,
         meters=transport.meters,
@@ -137,9 +149,8 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
     return worker
 
 
-async def _server_filters(transport: KubeTransport, plan: RunPlan) -> bool:
+async def _server_filters(transport: KubeTransport, plan: RunPlan, wanted: str) -> bool:
     """Whether shardSelector is honoured (design 5.1): as configured, else probed on a collection that is not empty."""
-    wanted = plan.config.feature_gates.server_side_sharding
     if wanted != "auto":
         return wanted == "on"
     primaries = [controller.primary for controller in plan.controllers]

@@ -19,7 +19,8 @@ from fleet.records.record import (
 )
 from shards.gates.watermark import Watermark
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
-from shards.objects import Object, version_key
+from shards.objects import Object
+from shards.versions import version_key
 
 MAX_WATERMARK_BYTES = 128 * 1024
 """All annotations of an object share 256 KiB. A longer watermark is left out: the next owner lists instead."""

@@ -6,8 +6,9 @@
     IDLE       no target, Lease names this incarnation       Renounce          IDLE
     STANDBY    synced, not announced at this shard epoch     Announce          STANDBY
     STANDBY    Lease free                                    Claim             OWNED
-    STANDBY    target no more, or lost                       CloseStandby      IDLE
+    STANDBY    target no more, or lost, or must open anew    CloseStandby      IDLE
     OWNED      moved and its standby is synced, or forced    Drain             DRAINED
+    OWNED      its views must be opened anew                 Drain             DRAINED
     DRAINED    at once                                       Release           IDLE
     DRAINED    Lease no longer names this incarnation        CloseStandby      IDLE
     OWNED      Lease no longer names this incarnation        Drop              IDLE
@@ -71,6 +72,7 @@ class Seen:
 
     me: this incarnation; None when it is no member (any more). record: the range's shard record, None when missing.
     leaving: SIGTERM was received. forced: leaving has taken so long that ranges are released without a standby.
+    outdated: the views were opened under other feature gates, and it is this range's turn to open them anew.
     """
 
     me: Holder | None
@@ -78,6 +80,7 @@ class Seen:
     record: ShardRecord | None
     leaving: bool = False
     forced: bool = False
+    outdated: bool = False
 
 
 def is_free(record: ShardRecord, shard_map: ShardMap, claimant: Holder | None = None, *, held: bool = False) -> bool:
@@ -126,7 +129,8 @@ def _decide_owned(local: LocalShard, seen: Seen, me: Holder, shard_map: ShardMap
     if target is None or seen.forced:
         return Action.DRAIN
     if target in (me.member, ""):
-        return None
+        # Released to nobody else: it is the target that claims, and the mark that it left opens its own new views.
+        return Action.DRAIN if seen.outdated and target == me.member else None
     return Action.DRAIN if standby_of(record, target, shard_map) is not None else None
 
 
@@ -149,6 +153,8 @@ def _decide_unowned(local: LocalShard, seen: Seen, me: Holder, shard_map: ShardM
         return Action.CLAIM
     if local.phase is Phase.IDLE:
         return Action.OPEN_STANDBY
+    if seen.outdated:
+        return close
     return Action.ANNOUNCE if local.synced and record.standby != Standby(me, record.epoch) else None
 
 

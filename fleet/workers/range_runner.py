@@ -63,6 +63,11 @@ class RangeRunner:
         return self._claiming or self._dropping or self.local.phase in (Phase.OWNED, Phase.DRAINED)
 
     @property
+    def outdated(self) -> bool:
+        """Whether its views would be opened otherwise now: feature gates were switched."""
+        return self.shard is not None and self.shard.outdated
+
+    @property
     def busy(self) -> bool:
         return self._task is not None
 

@@ -28,6 +28,7 @@ from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import RunnerContext
 from fleet.workers.stuck_records import failing_records, waiting_records
+from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_settings import WorkerSettings
 from shards.clock import Clock, boot_seconds
@@ -66,6 +67,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today = WorkerBudget(budget), today
+        self._turnover = Turnover(settings.name)
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -248,6 +250,7 @@ class Worker:
         leaving_for = None if self._leaving_since is None else now - self._leaving_since
         forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))
         me = self.member.holder if now < self.member.until() else None
+        anew = self._turnover.next(self.runners, stored.map if stored is not None else None)
         for each, runner in self.runners.items():
             runner.evaluate(
                 Seen(
@@ -256,6 +259,7 @@ class Worker:
                     record=self.view.shards.get(each),
                     leaving=leaving_for is not None,
                     forced=forced,
+                    outdated=each == anew and runner.outdated and leaving_for is None,
                 )
             )
         self._follow_map()

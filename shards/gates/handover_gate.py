@@ -1,6 +1,7 @@
 """The gate of a whole shard: what the next owner's views must have seen before it acts. PURE.
 
-Design 4.2. The gate is asked anew each time, with >=: a list may bring a view back.
+Design 4.2. The gate is asked anew each time, with >=: a list may bring a view back. Where the server's history went
+back meanwhile, what the old owner left says nothing about the new one, and a list after that replaces it.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from shards.gates.own_writes import UNKNOWN, Barrier, Phase
 from shards.gates.watermark import ResourceMark, Unseen, Watermark
-from shards.objects import Key, ObjectName, Resource, at_least
+from shards.objects import Key, ObjectName, Resource
 from shards.stores.store import StoreReader
+from shards.versions import includes
 
 MAX_UNSEEN = 100
 """More unseen writes of one resource than this, and the watermark carries no mark for it: a list is cheaper."""
@@ -50,6 +52,8 @@ class HandoverGate:
         self._lists: dict[str, str] = {}
         """Version of the list that replaces the mark, "" while it is outstanding. Disjoint from _marks; together they
         hold every view."""
+        self._regressions: dict[str, int] = {}
+        """Of each view when it was looked at last."""
         for view, digest in digests.items():
             mark = watermark.marks.get(view) if watermark is not None and usable else None
             if mark is not None and mark.digest == digest:
@@ -66,10 +70,18 @@ class HandoverGate:
         self._marks.pop(view, None)
         self._lists[view] = ""
 
-    def listed(self, view: str, resource_version: str) -> None:
-        """A consistent list that began after the claim is in the view."""
+    def listed(self, view: str, resource_version: str, regressions: int = 0) -> None:
+        """A consistent list that began after the claim is in the view. regressions: of the view, with that list."""
         self._marks.pop(view, None)
         self._lists[view] = resource_version
+        self._regressions[view] = regressions
+
+    def rearm(self, views: Mapping[str, StoreReader]) -> None:
+        """To be called before each question: whose history went back since the last time needs another list."""
+        for view, reader in views.items():
+            if self._regressions.setdefault(view, reader.regressions) != reader.regressions:
+                self._regressions[view] = reader.regressions
+                self.demand_list(view)
 
     def open(self, views: Mapping[str, StoreReader]) -> bool:
         """Whether reconciles may begin on these views, now."""
@@ -85,7 +97,7 @@ class HandoverGate:
         for view, version in self._lists.items():
             if not version:
                 closed[view] = "waits for a list that began after the claim"
-            elif not at_least(views[view].resource_version, version):
+            elif not includes(views[view].resource_version, version):
                 closed[view] = f"is behind its own list at {version}"
         for view, mark in self._marks.items():
             why = _lag(views[view], mark)
@@ -104,11 +116,12 @@ def _lag(view: StoreReader, mark: ResourceMark) -> str:
     for each in mark.unseen:
         phase = Phase.DELETED if each.deleted else Phase.LANDED
         name = ObjectName(each.namespace, each.name)
-        write = Barrier(_NO_KEY, _NO_RESOURCE, name, each.uid, each.resource_version, phase)
+        if each.resource != str(view.resource):
+            return f"is asked about the old owner's write to {each.resource} {name}, of which it knows nothing"
+        write = Barrier(_NO_KEY, Resource.parse(each.resource), name, each.uid, each.resource_version, phase)
         if not write.seen(view):
             return f"has not shown the old owner's write to {name}"
     return ""
 
 
 _NO_KEY = Key("", "", "")
-_NO_RESOURCE = Resource("", "", "")

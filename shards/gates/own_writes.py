@@ -1,7 +1,8 @@
 """The gate of one key: what its reconciles wrote, and whether its view shows that yet. PURE.
 
 Design 4.1 (after KEP-5647). A gate answers "may this run on that view now?" anew each time, with >=; it never lets time
-stand in for knowledge: what has waited too long is read live.
+stand in for knowledge: what has waited too long is read live. Its memory is bounded: what is written beyond that is
+known by the version that the view as a whole has to reach, and nothing is destroyed meanwhile.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from shards.objects import Key, Meta, ObjectName, Resource, version_key
+from shards.gates.floors import Floors
+from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
+from shards.versions import includes, must_be_one
 
 Views = Mapping[Resource, StoreReader]
 
@@ -23,9 +26,8 @@ class Phase(Enum):
     """What is known about one write.
 
     SENT: on the wire. LANDED: answered, the object has a version. DELETED: answered, the object is gone.
-    IN_DOUBT: no answer: only a live read tells. STALE: refused, in a way that proves the view wrong (a conflict), or
-    carried out in a history that the server has lost: only a live read, or a later write of the same object that
-    succeeds, ends it.
+    IN_DOUBT: no answer: only a live read tells. STALE: refused, in a way that proves the view wrong (a conflict): only
+    a live read, or a later write of the same object that succeeds, ends it.
     """
 
     SENT = "sent"
@@ -38,8 +40,15 @@ class Phase(Enum):
 UNKNOWN = (Phase.SENT, Phase.IN_DOUBT)
 """Whether the write was carried out is not known."""
 
+MOST_BARRIERS = 16_384
+"""Writes that one controller in one shard remembers one by one, about half a kilobyte each. A reconcile that makes ten
+thousand children in one run is still within it."""
+
 NEEDS_READ = (*UNKNOWN, Phase.STALE)
 """Nothing that a view shows ends these."""
+
+OVERDUE_SECONDS = 75.0
+"""A write that a view has not shown for so long may never be shown: a watch that is silent is replaced by then."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,17 +65,22 @@ class Barrier:
     uid: str
     resource_version: str
     phase: Phase = Phase.SENT
+    since: float | None = None
+    """When it was first found, or last told, to be waiting."""
 
     def seen(self, view: StoreReader) -> bool:
-        """Whether the view includes the write, or proves it past."""
+        """Whether the view includes the write, or proves it past.
+
+        Raises Incomparable for a view of another resource.
+        """
+        if view.resource is not self.resource:
+            must_be_one(view.resource, self.resource)
         if self.phase is Phase.LANDED:
             return view.shows(self.name, self.uid, self.resource_version)
         if self.phase is Phase.DELETED:
-            if view.name_of(self.uid) is not None:
-                return False
             # Absence alone proves nothing: the view may not have seen the object yet.
-            past = bool(self.resource_version) and view.shows(self.name, self.uid, self.resource_version)
-            return past or view.gone(self.uid)
+            past = view.shows(self.name, self.uid, self.resource_version)
+            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
         return False
 
     def __str__(self) -> str:
@@ -74,11 +88,15 @@ class Barrier:
 
 
 class Blocked(NamedTuple):
-    """Why a key must wait. resources: those whose progress could end it. needs_read: no progress can, only a read."""
+    """Why a key must wait. resources: those whose progress could end it. needs_read: no progress can, only a read.
+
+    whole: views must move as a whole, and reads of single objects end nothing.
+    """
 
     reason: str
     resources: frozenset[Resource]
     needs_read: bool
+    whole: bool = False
 
 
 class OwnWrites:
@@ -86,27 +104,43 @@ class OwnWrites:
 
     What a reconcile read live counts as written: the next one must not decide on less.
 
+    most: barriers that are kept. One whose answer comes beyond that is replaced by a floor of its key, which takes one
+    entry a resource however many there are: so memory is bounded by that, the requests on the wire, and the keys.
+
     Invariants: a key has an entry only while it has a barrier; per key, resource and name there is at most one barrier
-    whose answer came, the latest (what shows the latest shows the earlier ones).
+    whose answer came, the latest (what shows the latest shows the earlier ones). `_held` counts all barriers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_BARRIERS) -> None:
+        self.floors = Floors()
+        self._most = most
+        self._held = 0
         self._barriers: OrderedDict[Key, list[Barrier]] = OrderedDict()
 
     def __len__(self) -> int:
         """Number of keys with barriers."""
         return len(self._barriers)
 
+    def __contains__(self, key: Key) -> bool:
+        """Whether the key waits for anything, as far as is known."""
+        return key in self._barriers or key in self.floors
+
+    def full(self, key: Key) -> bool:
+        """Whether writes are not remembered one by one any more, all of them or those of the key."""
+        return self._held >= self._most or key in self.floors
+
     def begin(self, key: Key, resource: Resource, name: ObjectName, uid: str, resource_version: str = "") -> Barrier:
         """Before the request is sent. uid and resource_version: of the snapshot that the write is based on."""
         barrier = Barrier(key, resource, name, uid, resource_version)
         self._barriers.setdefault(key, []).append(barrier)
+        self._held += 1
         return barrier
 
     def landed(self, barrier: Barrier, uid: str, resource_version: str) -> None:
         """The answer came: the object is at this version."""
-        for other in self._answered(barrier):
-            later = other.uid == uid and version_key(other.resource_version) > version_key(resource_version)
+        for other in self._answered(barrier) if len(self._barriers.get(barrier.key, ())) > 1 else ():
+            later = other.uid == uid and other.resource_version != resource_version
+            later = later and includes(other.resource_version, resource_version)
             if other.phase is Phase.LANDED and later:
                 self._drop(barrier)  # two writes at a time, whose answers came in the other order
                 return
@@ -127,6 +161,7 @@ class OwnWrites:
     def in_doubt(self, barrier: Barrier) -> None:
         """The answer was lost."""
         barrier.phase = Phase.IN_DOUBT
+        self._bound(barrier, "")
 
     def stale(self, barrier: Barrier) -> None:
         """The server refused the write: the object is not as the view has it."""
@@ -135,12 +170,12 @@ class OwnWrites:
     def history_lost(self, resource: Resource) -> None:
         """The view of the resource went back: the server was restored, and versions from before mean nothing now.
 
-        What was written there may or may not be part of the new history: only a live read tells.
+        What was written there may or may not be part of the new history. A list that begins from now on tells, of all
+        keys at once, and all of them wait for it; of what was not answered only a live read does, as before.
         """
-        for barriers in self._barriers.values():
-            for each in barriers:
-                if each.resource == resource and each.phase not in UNKNOWN:
-                    each.phase, each.resource_version = Phase.STALE, ""
+        self.floors.distrust(resource)
+        for key, barriers in list(self._barriers.items()):
+            self._keep(key, [each for each in barriers if each.resource != resource or each.phase in UNKNOWN])
 
     def in_doubt_count(self, most: int) -> int:
         """How many writes lost their answer and were not read since, of the first `most` keys that have any."""
@@ -154,6 +189,9 @@ class OwnWrites:
 
     def blocked(self, key: Key, views: Views) -> Blocked | None:
         """What the key must wait for; None when its view shows all its writes. Forgets those that it shows."""
+        closed = self.floors.closed(key, views) if self.floors else None
+        if closed:
+            return Blocked("; ".join(f"{of} {why}" for of, why in closed.items()), frozenset(closed), False, True)
         if key not in self._barriers:
             return None
         waiting = self.waiting(key, views)
@@ -163,16 +201,17 @@ class OwnWrites:
         return Blocked(str(waiting[0]), frozenset(each.resource for each in waiting), needs_read)
 
     def shown(self, key: Key, views: Views) -> bool:
-        """Whether the views show all of the key's writes. Forgets nothing: it may be asked long before the key runs."""
+        """Whether the views show all of the key's writes. It may be asked long before the key runs."""
+        if self.floors and self.floors.closed(key, views):
+            return False
         return all(each.seen(views[each.resource]) for each in self._barriers.get(key, ()))
 
     def waiting(self, key: Key, views: Views) -> tuple[Barrier, ...]:
         """The key's writes that its view does not show. Forgets the others."""
-        barriers = [each for each in self._barriers.get(key, ()) if not each.seen(views[each.resource])]
-        if barriers:
-            self._barriers[key] = barriers
-        else:
-            self._barriers.pop(key, None)
+        known = self._barriers.get(key, ())
+        barriers = [each for each in known if not each.seen(views[each.resource])]
+        if len(barriers) != len(known):
+            self._keep(key, barriers)
         return tuple(barriers)
 
     def settle(self, barrier: Barrier, live: Meta | None, view: StoreReader, *, admitted: bool) -> None:
@@ -190,12 +229,27 @@ class OwnWrites:
         else:
             self.failed(barrier)
 
-    def sweep(self, views: Views, limit: int = 100) -> None:
+    def sweep(self, views: Views, now: float, limit: int = 100) -> list[Key]:
         """Forgets what the views show by now, for up to `limit` keys, in turn: a key that never runs again would
-        keep its last write for ever."""
+        keep its last write for ever.
+
+        Returns those of them that have been waiting for OVERDUE_SECONDS, each again after as long. The event that shows
+        their write may be lost, and nothing else may ever wake them.
+        """
+        overdue = []
         for key in list(islice(self._barriers, limit)):
-            if self.waiting(key, views):
-                self._barriers.move_to_end(key)
+            waiting = self.waiting(key, views)
+            if not waiting:
+                continue
+            self._barriers.move_to_end(key)
+            for barrier in waiting:
+                barrier.since = now if barrier.since is None else barrier.since
+            if any(barrier.since is not None and now - barrier.since >= OVERDUE_SECONDS for barrier in waiting):
+                overdue.append(key)
+                for barrier in waiting:
+                    barrier.since = now
+        self.floors.sweep(views, limit)
+        return overdue
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
         """All writes that the views do not show, by resource; for the watermark."""
@@ -220,12 +274,23 @@ class OwnWrites:
         if barrier not in barriers:
             return  # it was seen and forgotten while a live read asked for it; a later write may stand in its place
         barrier.phase, barrier.uid, barrier.resource_version = phase, uid, resource_version
-        past = self._answered(barrier)
-        self._barriers[barrier.key] = [each for each in barriers if each not in past]
+        if len(barriers) > 1:
+            past = self._answered(barrier)
+            self._keep(barrier.key, [each for each in barriers if each not in past])
+        self._bound(barrier, resource_version if phase is Phase.LANDED else "")
+
+    def _bound(self, barrier: Barrier, version: str) -> None:
+        """Beyond the bound its key waits for the view as a whole instead. version: that shows it, "" if none does."""
+        if self._held > self._most:
+            self._drop(barrier)
+            self.floors.lift(barrier.key, barrier.resource, version)
 
     def _drop(self, barrier: Barrier) -> None:
-        kept = [each for each in self._barriers.get(barrier.key, ()) if each is not barrier]
-        if kept:
-            self._barriers[barrier.key] = kept
+        self._keep(barrier.key, [each for each in self._barriers.get(barrier.key, ()) if each is not barrier])
+
+    def _keep(self, key: Key, barriers: list[Barrier]) -> None:
+        self._held += len(barriers) - len(self._barriers.get(key, ()))
+        if barriers:
+            self._barriers[key] = barriers
         else:
-            self._barriers.pop(barrier.key, None)
+            self._barriers.pop(key, None)

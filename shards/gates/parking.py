@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from shards.gates.own_writes import Blocked
@@ -32,12 +33,18 @@ class Parked:
 class Parking:
     """The keys that a gate holds back, and when to look at each again. No failure is counted and no slot is taken.
 
+    A key that runs on what was read live, while its view still lags, is no news when it is parked again: its looks go
+    on at the distance that they had reached, so that it costs one live read a LONGEST_PROBE_SECONDS in the end, however
+    often it is to run.
+
     Invariant: _on[resource] holds exactly the keys in `keys` whose blocked.resources contain it.
     """
 
     rng: random.Random
     keys: dict[Key, Parked] = field(default_factory=dict)
     _on: dict[Resource, dict[Key, None]] = field(default_factory=dict)
+    _lagging: dict[Key, int] = field(default_factory=dict)
+    """Looks so far of the keys that run without their views having caught up."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -49,7 +56,8 @@ class Parking:
         """
         parked = self.keys.get(key)
         if parked is None:
-            parked = self.keys[key] = Parked(blocked, now, now + self._delay(0))
+            probes = self._lagging.pop(key, 0)
+            parked = self.keys[key] = Parked(blocked, now, now + self._delay(probes), probes)
         elif now >= parked.due - TICK_SECONDS:
             parked.probes += 1
             parked.due = now + self._delay(parked.probes)
@@ -67,11 +75,23 @@ class Parking:
         if parked is not None:
             parked.due = now + max(self._delay(64), at_least_seconds)
 
-    def release(self, key: Key) -> None:
-        """The key may run."""
+    def release(self, key: Key, *, lagging: bool = False) -> None:
+        """The key may run. lagging: though its views have not caught up."""
         parked = self.keys.pop(key, None)
         if parked is not None:
             self._unlink(key, parked.blocked)
+            if lagging:
+                self._lagging[key] = parked.probes
+
+    def caught_up(self, key: Key) -> None:
+        """The key's views show all that it waits for."""
+        if self._lagging:
+            self._lagging.pop(key, None)
+
+    def sweep(self, waits: Callable[[Key], bool]) -> None:
+        """Forgets keys that wait for nothing any more: they may never run again."""
+        for key in [key for key in self._lagging if not waits(key)]:
+            del self._lagging[key]
 
     def on(self, resource: Resource) -> tuple[Key, ...]:
         """The keys that progress of this resource could free."""

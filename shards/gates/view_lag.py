@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from shards.objects import at_least
 from shards.stores.store import StoreReader
+from shards.versions import at_least
 
 MOST_MARKS = 128
 """Versions that are remembered at once. More, while a view stands still for long, would only say it more finely."""

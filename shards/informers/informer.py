@@ -87,7 +87,7 @@ class Informer:
         self.notes = InformerNotes(journal, source, clock)
         self._told = HandOver(handler, on_progress, self.notes, self._meters.hooks, source.resource)
         self._machine = WatchMachine(source.query(), rng, streams=streams)
-        self._writer = writer or StoreWriter()
+        self._writer = writer or StoreWriter(resource=source.resource)
         self._gathering: Gathering | None = None
         self._slices = Slices(clock)
         self._waiters = ListWaiters()

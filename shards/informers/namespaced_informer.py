@@ -18,7 +18,7 @@ from shards.informers.informer_notes import InformerNotes
 from shards.informers.namespaced_store import NamespacedReader
 from shards.informers.told_event import ToldEvent
 from shards.journal import NO_JOURNAL
-from shards.objects import version_key
+from shards.versions import version_key
 from shards.watching.source import Source
 
 log = logging.getLogger(__name__)

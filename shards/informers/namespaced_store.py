@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from shards.objects import Meta, Object, ObjectName, newest, version_key
+from shards.objects import Meta, Object, ObjectName, Resource
 from shards.stores.change import Held
 from shards.stores.store_reader import Hits, StoreReader
+from shards.versions import newest, version_key
 
 T = TypeVar("T")
 
@@ -50,7 +51,11 @@ class NamespacedReader(StoreReader):
     # -- the whole ---------------------------------------------------------------------------------------------------
 
     @property
-    def resource_version(self) -> str:  # type: ignore[override]  # a reader's, not to be written by anybody
+    def resource(self) -> Resource | None:  # type: ignore[override]  # a reader's, not to be written by anybody
+        return next(self._all).resource
+
+    @property
+    def resource_version(self) -> str:  # type: ignore[override]  # likewise
         versions = [store.resource_version for store in self._seen]
         return min(versions, key=version_key) if all(versions) else ""
 

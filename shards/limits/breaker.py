@@ -71,6 +71,11 @@ class Budget:
         """rate > 0: acts per second of both kinds. burst >= 2: acts at once after a quiet time."""
         self._buckets = (TokenBucket(rate / 2, burst / 2, now), TokenBucket(rate / 2, burst / 2, now))
 
+    def change(self, rate: float, burst: float, now: float) -> None:
+        """Other limits from now on."""
+        for bucket in self._buckets:
+            bucket.change(rate / 2, burst / 2, now)
+
     def take(self, kind: int, now: float) -> bool:
         """kind: 0 or 1. Whether the act may happen now; it is counted if so."""
         return self._buckets[kind].take(now) or self._buckets[1 - kind].take(now, spare_only=True)

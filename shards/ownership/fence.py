@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,16 +13,19 @@ import msgspec
 from shards.api.client import Transport
 from shards.api.useragent import UserAgent, words
 from shards.clock import Clock
-from shards.errors import ApiError, ConfigError
+from shards.errors import ApiError, ConfigError, NotReadyYet
 from shards.gates.own_writes import OwnWrites
 from shards.keyrange import WHOLE
 from shards.limits.request_limiter import RequestLimiter
 from shards.metrics import ShardMetrics
-from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of, newest
+from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
+from shards.versions import Version, newest
 from shards.watching.source import FilterMode, Source
+
+log = logging.getLogger(__name__)
 
 LATELY_SECONDS = 60.0
 CREATED_LIMIT = 4096
@@ -36,7 +40,8 @@ class Fence:
     sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
     that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
     on_the_wire: tasks with a write that was sent and not answered yet. created: children that were created of late, and
-    when; oldest first. pause: told when a server asks that a key be left alone for so many seconds.
+    when; oldest first. pause: told when a server asks that a key be left alone for so many seconds. gated: whether the
+    version gate holds anything back now. setbacks: how often a history was found to have gone back.
     """
 
     transport: Transport
@@ -56,6 +61,8 @@ class Fence:
     on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
     created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
     pause: Callable[[Key, float], None] = lambda key, seconds: None
+    gated: Callable[[], bool] = lambda: True
+    setbacks: int = 0
     _agent: str = ""
     """What all User-Agents begin with: who owns the range."""
     _counts: dict[tuple[str, str], Callable[[], None]] = field(default_factory=dict)
@@ -127,9 +134,34 @@ class Fence:
             view.remember(resource, name, None, resource_version)
 
     def history_lost(self, resource: Resource) -> None:
-        """The view of the resource went back: versions from before compare with nothing any more."""
+        """The view of the resource went back, or should: versions from before compare with nothing any more.
+
+        Nor does what was remembered of deletions and creations: they may not have happened.
+        """
+        log.warning("%s: the history of %s went back: its view is listed again", self.controller, resource)
+        self.setbacks += 1
         self.writes.history_lost(resource)
         self.highest.pop(resource, None)
+        self.redecided.clear()
+        self.created.clear()
+
+    def compare_answer(self, answered: Version, *, based_on: str, view: Version) -> None:
+        """A write was answered with that version. Where the view was past that when it was sent, the server's history
+        went back since, and the view does not know yet: a server gives out no version twice.
+
+        based_on: the version that the write was based on, which one that changes nothing is answered with. view: the
+        version of the resource's view when it was sent.
+        """
+        if answered.text != based_on and view.includes(answered):
+            self.history_lost(answered.resource)
+
+    def room_for_destruction(self, key: Key) -> None:
+        """Raises NotReadyYet where writes are not remembered one by one any more: nothing is destroyed then."""
+        if self.gated() and self.writes.full(key):
+            raise NotReadyYet(
+                f"{self.controller} has more writes that its views do not show than the gate remembers: nothing is "
+                "destroyed until they do"
+            )
 
     def created_lately(self, key: Key, place: Place) -> bool:
         """Whether the key has created this very object a moment ago, and somebody deleted it since."""

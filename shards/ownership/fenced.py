@@ -23,7 +23,7 @@ from shards.errors import (
     TerminalError,
 )
 from shards.keyrange import slot_of
-from shards.objects import SLOT_LABEL, Object, ObjectName, Resource, version_key
+from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
 from shards.ownership.child import completed
 from shards.ownership.desired import merge_changes, status_changes
 from shards.ownership.fence import Fence
@@ -161,6 +161,7 @@ class FencedClient:
         resource, name = resource_of(resource), self._resolve(name)
         fence, view = self._fence, self._view
         self._requests.deadline()
+        fence.room_for_destruction(view.key)
         self._unless_paused(fence.live.refuse_destructive())
         decided = view.snapshot(resource, name)
         found = await self._requests.read(resource, name, "delete", decided=decided)
@@ -277,7 +278,8 @@ def _preconditions(metadata: Mapping[str, Any]) -> Snapshot:
     uid, version = metadata.get("uid", ""), metadata.get("resourceVersion")
     if not isinstance(uid, str) or not isinstance(version, str) or ("uid" in metadata and not uid):
         raise ValueError("metadata.uid and metadata.resourceVersion are those of the object that was read, or left out")
-    version_key(version or "0")
+    if not version.strip("0"):
+        raise ValueError(f"metadata.resourceVersion is {version!r}, which servers take for whatever is there")
     return Snapshot(uid, version)
 
 

@@ -7,11 +7,12 @@ import asyncio
 import msgspec
 
 from shards.api.client import JSON, MERGE_PATCH
-from shards.errors import ApiError, Conflict, NotFound, NotOwner, TerminalError, Unreachable
+from shards.errors import ApiError, Conflict, NotFound, NotOwner, NotReadyYet, TerminalError, Unreachable
 from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
 from shards.ownership.view import Snapshot, View
+from shards.versions import Version
 
 REQUEST_SECONDS = 30.0
 """Longest request; the remaining lease usually says less."""
@@ -23,22 +24,29 @@ LEASE_PART = 0.9
 class FencedRequests:
     """Sends what the fenced client asks for, and tells the gate and the reconcile's view what came of it.
 
-    revoked: why this reconcile may no longer write though its shard may; "" while it may.
+    revoked: why this reconcile may no longer write though its shard may; "" while it may. setbacks: of the fence, when
+    the reconcile made this.
     """
 
-    __slots__ = ("fence", "revoked", "view")
+    __slots__ = ("fence", "revoked", "setbacks", "view")
 
     def __init__(self, fence: Fence, view: View) -> None:
         self.fence = fence
         self.view = view
         self.revoked = ""
+        self.setbacks = fence.setbacks
 
     def deadline(self) -> float:
-        """Boot-clock reading up to which this reconcile may send. Raises NotOwner when that is past."""
+        """Boot-clock reading up to which this reconcile may send.
+
+        Raises NotOwner when that is past, NotReadyYet when the history of a view went back under this reconcile.
+        """
         fence = self.fence
         deadline = fence.tenure.deadline()
         if self.revoked or fence.clock() >= deadline:
             raise NotOwner(self.revoked or f"the tenure of {fence.tenure.range} is over")
+        if (self.view.went_back or fence.setbacks != self.setbacks) and fence.gated():
+            raise NotReadyYet("the server's history went back while this was decided")
         return deadline
 
     async def write(
@@ -68,9 +76,12 @@ class FencedRequests:
             raise TerminalError(f"{view.key} is gone: the object that has its name now is another one")
         view.sends(resource, body)
         path = resource.path(name.namespace, "" if method == "POST" else name.name, subresource)
-        barrier = None
+        barrier = seen = None
+        if method == "DELETE":
+            fence.room_for_destruction(view.key)
         if resource in fence.sources:
             barrier = fence.writes.begin(view.key, resource, name, uid, version)
+            seen = fence.stores[resource].version
         result = "in_doubt"
         task = asyncio.current_task()
         assert task is not None, "requests are sent from tasks"
@@ -102,7 +113,9 @@ class FencedRequests:
             fence.count_write(reason, result)
             if barrier is not None and result != "ok":
                 _settle(fence.writes, barrier, result)
-        return self._took(barrier, resource, name, answer, deletion=method == "DELETE", subresource=subresource)
+        return self._took(
+            barrier, resource, name, answer, deletion=method == "DELETE", subresource=subresource, seen=seen
+        )
 
     def _took(
         self,
@@ -113,11 +126,15 @@ class FencedRequests:
         *,
         deletion: bool,
         subresource: str,
+        seen: Version | None,
     ) -> Object:
-        """The server carried the write out: the gate and this reconcile's view learn what the answer says."""
+        """The server carried the write out: the gate and this reconcile's view learn what the answer says.
+
+        seen: version of the resource's view when the request was sent; None without a view.
+        """
         fence, view = self.fence, self.view
         body: Object = msgspec.json.decode(answer)
-        if deletion and not _lingers(body):
+        if _ends(body, deletion=deletion):
             if barrier is not None:
                 fence.writes.deleted(barrier, barrier.uid, barrier.resource_version)
                 view.remember(resource, name, None, barrier.resource_version)
@@ -126,6 +143,8 @@ class FencedRequests:
             return body
         metadata = body["metadata"]
         uid, version = metadata["uid"], metadata["resourceVersion"]
+        if seen is not None:
+            fence.compare_answer(Version(resource, version), based_on=barrier.resource_version, view=seen)
         barrier.name = name = ObjectName(metadata.get("namespace", ""), metadata["name"])
         # The answer to a subresource may lack what the filter looks at, of an object that the view has yet to show.
         delivered = fence.reached(resource, meta_in(answer)) or fence.writes.expects(view.key, resource, uid)
@@ -173,8 +192,14 @@ def _settle(writes: OwnWrites, barrier: Barrier, result: str) -> None:
         writes.failed(barrier)
 
 
-def _lingers(body: Object) -> bool:
-    """Whether the answer to a deletion is an object that stays for now: finalizers or a grace period hold it."""
+def _ends(body: Object, *, deletion: bool) -> bool:
+    """Whether the write has removed the object, by its answer: a deletion, or the end of what held a doomed object.
+
+    Such an answer has the object's last version, which a view shows long before it shows the end. Finalizers, a grace
+    period, and what fills a namespace hold an object.
+    """
     metadata = body.get("metadata") or {}
+    if not metadata.get("deletionTimestamp"):
+        return deletion
     held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
-    return bool(metadata.get("deletionTimestamp") and held)
+    return not (held or (body.get("spec") or {}).get("finalizers"))

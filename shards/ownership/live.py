@@ -42,8 +42,16 @@ class Guards:
 
     @classmethod
     def of(cls, settings: GateSettings, now: float) -> Guards:
-        rate = settings.live_reads_per_second
-        return cls(Budget(rate, max(2.0, rate * _BURST_SECONDS), now), Breaker(BreakerSettings()))
+        return cls(Budget(*_rate_and_burst(settings), now), Breaker(BreakerSettings()))
+
+    def change(self, settings: GateSettings, now: float) -> None:
+        """Other limits from now on; what was counted so far stays counted."""
+        self.budget.change(*_rate_and_burst(settings), now)
+
+
+def _rate_and_burst(settings: GateSettings) -> tuple[float, float]:
+    rate = settings.live_reads_per_second
+    return rate, max(2.0, rate * _BURST_SECONDS)
 
 
 class LiveReader:

@@ -11,10 +11,11 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from shards.errors import ConfigError
-from shards.objects import Key, Object, ObjectName, Resource, at_least, meta_of, newest
+from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
 from shards.veil import Veil, is_secret
+from shards.versions import at_least, newest
 
 T = TypeVar("T")
 
@@ -90,12 +91,13 @@ class Listing:
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
-    __slots__ = ("_floors", "_overlay", "_read", "_secrets", "_stores", "key", "name", "primary")
+    __slots__ = ("_floors", "_overlay", "_read", "_secrets", "_setbacks", "_stores", "key", "name", "primary")
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
         self.primary = primary
         self.key = key
         self._stores = stores
+        self._setbacks = sum(store.regressions for store in stores.values())
         self.name = ObjectName(key.namespace, key.name)
         self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
@@ -109,9 +111,10 @@ class View:
                 self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
         self.snapshot(primary, self.name)
 
-    def holds(self, resource: Resource) -> bool:
-        """Whether the shard keeps a view of the resource."""
-        return resource in self._stores
+    @property
+    def went_back(self) -> int:
+        """How often the history of a view went back since it was made: what was decided is of another world then."""
+        return sum(store.regressions for store in self._stores.values()) - self._setbacks
 
     def get(self, resource: Resource, name: ObjectName) -> Object | None:
         """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.
@@ -267,7 +270,7 @@ class View:
 
     def veil(self) -> Veil | None:
         """What hides the values of all Secrets that this reconcile saw or sent; None where there are none."""
-        read = [place for place in self._read if is_secret(place[0]) and self.holds(place[0])]
+        read = [place for place in self._read if is_secret(place[0]) and place[0] in self._stores]
         if not (read or self._secrets):
             return None
         found = (self.get(*place) for place in read)

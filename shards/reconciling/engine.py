@@ -16,19 +16,20 @@ from shards.gates.parking import TICK_SECONDS
 from shards.keyrange import KeyRange
 from shards.objects import Key, Resource
 from shards.ownership.fence import Fence
-from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Views
 from shards.queue.waiting_keys import LongWaits
 from shards.queue.workqueue import WorkQueue
 from shards.reconciling.alarm import Alarm
 from shards.reconciling.crew import Crew
+from shards.reconciling.engine_fence import make_fence
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
 from shards.reconciling.gate_meters import GateMeters
 from shards.reconciling.load import LoadMeter
-from shards.reconciling.parked_keys import ParkedKeys
+from shards.reconciling.parked_keys import ParkedKeys, Relist
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
+from shards.reconciling.resync import resync
 from shards.runtime import WorkerRuntime
 from shards.watching.source import Source
 
@@ -42,9 +43,6 @@ NO_TENURE_SECONDS = 0.1
 
 TROUBLE_SECONDS = 1.0
 """Pause after a fault in the loop itself: it must neither end nor spin."""
-
-RESYNC_JITTER = 0.1
-"""Of the period, up and down: controller-runtime's."""
 
 QUEUE_SLICE = 1000
 """Keys that are queued in a row before other tasks of the loop get their turn."""
@@ -66,14 +64,18 @@ class Engine:
         runtime: WorkerRuntime,
         stores: Views,
         sources: Mapping[Resource, Source],
+        relist: Relist,
     ) -> None:
         self.controller = controller
         self.shard = shard
         self.stores = stores
         self.sources = sources
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
+        self._alarm = Alarm()
         self._gate_meters = GateMeters(runtime, controller.name, str(shard), stores)
-        self.parked = ParkedKeys(controller.primary, runtime, stores, self.queue, self._gate_meters)
+        self.parked = ParkedKeys(
+            controller, shard, runtime, stores, self.queue, self._gate_meters, relist=relist, ring=self._alarm.ring
+        )
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
@@ -84,12 +86,12 @@ class Engine:
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
         self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
-        self._alarm = Alarm()
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
         self._crew = Crew(self._run, self._reconciler.waits, runtime.turn.then, *names)
         self.running = self._crew.running
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
+        self._held = False
         self._cleaned_at = runtime.clock()
         runtime.slots.join(controller.name)
 
@@ -101,27 +103,18 @@ class Engine:
             raise NotOwner(f"shard {self.shard} was drained")
         if self.fence is not None:
             raise RuntimeError("this engine was started before")
-        runtime, name, covered = self._runtime, self.controller.name, str(self.shard)
-        guards = runtime.guards_of(name)
-        self.fence = Fence(
-            transport=runtime.transport,
-            limiter=runtime.limiter,
-            tenure=tenure,
-            clock=runtime.clock,
-            metrics=runtime.metrics,
-            controller=name,
-            product=runtime.product,
-            stores=self.stores,
-            sources=self.sources,
-            live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, name, runtime.journal, covered),
-            kinds=runtime.kinds,
-            pause=lambda key, seconds: self.queue.pause(key, seconds, runtime.clock()),
-        )
+        runtime, name = self._runtime, self.controller.name
+
+        def pause(key: Key, seconds: float) -> None:
+            self.queue.pause(key, seconds, runtime.clock())
+
+        self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause)
         self._crew.start()
         own = self.controller.resync_seconds
         period = runtime.settings.queue.resync_seconds if own is None else own
         if period:
-            self._tasks = [asyncio.create_task(self._resync(period), name=f"resync {name} {self.shard.short}")]
+            again = resync(period, runtime.rng, self.add_all)
+            self._tasks = [asyncio.create_task(again, name=f"resync {name} {self.shard.short}")]
 
     def add(self, key: Key, *, low_priority: bool = False) -> None:
         """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
@@ -147,6 +140,17 @@ class Engine:
         """The view of the resource has moved: keys that wait for it are looked at."""
         if self.parked.moved(resource):
             self._alarm.ring()
+
+    def hold(self) -> None:
+        """No key begins until `go_on`: the views may be older than what others wrote. What runs goes on."""
+        self._held = True
+
+    def go_on(self) -> None:
+        """The views are fresh enough, or nobody asks for that any more. Without effect when nothing was held."""
+        self._held = False
+        if not self.parked.gated:
+            self.parked.release_all()
+        self._alarm.ring()
 
     def cancel_running(self) -> None:
         """The deadline has passed: nothing that runs may go on."""
@@ -205,7 +209,7 @@ class Engine:
         look_at = self.parked.look(fence, now)
         if now - self._cleaned_at >= HOUSEKEEPING_SECONDS:
             self._housekeeping(fence, now)
-        if not (fence.tenure.valid(now) and self.queue.depth(now)):
+        if not (self._may_begin(fence, now) and self.queue.depth(now)):
             await self._rest(fence, now, look_at)
             return
         slots, name = self._runtime.slots, self.controller.name
@@ -214,7 +218,7 @@ class Engine:
             now = self._runtime.clock()
         key = None
         try:
-            if fence.tenure.valid(now):
+            if self._may_begin(fence, now):
                 key = self._next(fence, now)
         finally:
             if key is None:
@@ -225,25 +229,23 @@ class Engine:
                 return
         await asyncio.sleep(0)
 
-    async def _resync(self, period_seconds: float) -> None:
-        """Shards and controllers that started together do not stay together."""
-        while True:
-            await asyncio.sleep(period_seconds * self._runtime.rng.uniform(1.0 - RESYNC_JITTER, 1.0 + RESYNC_JITTER))
-            await self.add_all()
-
     async def _rest(self, fence: Fence, now: float, look_at: float | None) -> None:
         """Until something was added, has moved or ended, or a delayed key is due."""
         dues = [due - now for due in (self.queue.next_ready(now), look_at) if due is not None]
         seconds = max(min([*dues, HOUSEKEEPING_SECONDS]), TICK_SECONDS)
         if not fence.tenure.valid(now):
             seconds = NO_TENURE_SECONDS
+        elif self._held:
+            seconds = HOUSEKEEPING_SECONDS
         await self._alarm.rest(now, seconds)
+
+    def _may_begin(self, fence: Fence, now: float) -> bool:
+        return not self._held and fence.tenure.valid(now)
 
     def _next(self, fence: Fence, now: float) -> Key | None:
         """The first ready key that the gate lets through; None: none was found so far."""
         for _ in range(LOOKS_AT_ONCE):
-            key = self.queue.get(now)
-            if key is None or not self._held_back(fence, key, now):
+            if (key := self.queue.get(now)) is None or not self._held_back(fence, key, now):
                 return key
         return None
 
@@ -259,7 +261,8 @@ class Engine:
 
     def _housekeeping(self, fence: Fence, now: float) -> None:
         self._cleaned_at = now
-        fence.writes.sweep(self.stores)
+        for key in self.parked.overdue(fence, now):
+            self.queue.add(key, now, low_priority=True)
         self.queue.sweep(now)
         self.measure()
 

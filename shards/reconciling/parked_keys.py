@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
+from shards.authoring.controller import Controller
 from shards.errors import ShardError, asked_seconds
 from shards.gates.own_writes import Barrier, Blocked
 from shards.gates.parking import Parked, Parking
 from shards.informers.namespaced_store import NamespacedReader
 from shards.journal import Note
+from shards.keyrange import KeyRange
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.fence import Fence
 from shards.ownership.view import Live, Place, View, Views
@@ -25,6 +28,8 @@ SECONDS_PER_LOOK = 20e-6
 thousand keys parked, every event would cost a look at all of them."""
 
 
+Relist = Callable[[Resource], asyncio.Future[str]]
+
 BLIND_SECONDS = 10.0
 """Pause of a key whose namespace may not be seen; longer than a new list takes to bring its changes."""
 
@@ -32,29 +37,57 @@ BLIND_SECONDS = 10.0
 class ParkedKeys:
     """What the engine holds back, without a failure, a slot, or an end that time alone could bring.
 
+    relist: asks for a list of the resource's view that begins from then on. ring: makes the engine look.
     Invariant: a key of `overlays` is queued and will run on those objects without asking the gate, because a live read
-    has just settled what it asked.
+    has just settled what it asked, in the history that its views are of.
     """
 
     def __init__(
-        self, primary: Resource, runtime: WorkerRuntime, stores: Views, queue: WorkQueue[Key], meters: GateMeters
+        self,
+        controller: Controller,
+        shard: KeyRange,
+        runtime: WorkerRuntime,
+        stores: Views,
+        queue: WorkQueue[Key],
+        meters: GateMeters,
+        *,
+        relist: Relist,
+        ring: Callable[[], None],
     ) -> None:
         self.parking = Parking(runtime.rng)
         self.overlays: dict[Key, dict[Place, Live]] = {}
         self.settling: dict[Key, asyncio.Task[None]] = {}
-        self._controller = meters.controller
-        self._primary = primary
+        self._controller = controller.name
+        self._primary = controller.primary
+        self._shard = shard
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
         self._meters = meters
+        self._relist = relist
+        self._ring = ring
+        self._listing: dict[Resource, asyncio.Future[str]] = {}
         self._moved: set[Resource] = set()
         self._look_at = 0.0
         self._regressions = {resource: store.regressions for resource, store in stores.items()}
+        self._setbacks = 0
+        """How often a history was seen to have gone back."""
         self._by_namespace = [store for store in stores.values() if isinstance(store, NamespacedReader)]
 
     def __len__(self) -> int:
         return len(self.parking)
+
+    @property
+    def gated(self) -> bool:
+        """Whether anything is held back here now (feature gate VersionGate)."""
+        return self._runtime.gates.version_gate(self._controller, self._shard)
+
+    def release_all(self) -> None:
+        """The gate was switched off: what it held back is ready. What was written stays on record."""
+        now = self._runtime.clock()
+        for key in tuple(self.parking.keys):
+            self.parking.release(key)
+            self._queue.add(key, now)
 
     def moved(self, resource: Resource) -> bool:
         """The view of the resource has moved. Whether somebody waits for it."""
@@ -70,8 +103,8 @@ class ParkedKeys:
         if now < self._look_at:
             return self._look_at
         looks = 0
+        self._compare_histories(fence)
         for resource in self._moved:
-            self._compare_history(fence, resource)
             for key in self.parking.on(resource):
                 looks += 1
                 if fence.writes.shown(key, self._stores):
@@ -89,31 +122,43 @@ class ParkedKeys:
             self._queue.add_after(key, BLIND_SECONDS, now)
             self._queue.done(key, now)
             return True
+        self._compare_histories(fence)
         if key in self.overlays:
             return False
         blocked = fence.writes.blocked(key, self._stores)
         if blocked is None:
+            self.parking.caught_up(key)
             return False
-        if not self._runtime.settings.gate.enabled:
+        if not self.gated:
             self._meters.not_held(blocked.resources)
             return False
         self._park(fence, key, blocked, now, wake)
         return True
 
+    def overdue(self, fence: Fence, now: float) -> list[Key]:
+        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown.
+
+        Forgets what the views show by now, and what it remembers of keys that wait for nothing any more.
+        """
+        self.parking.sweep(lambda key: key in fence.writes)
+        overdue = fence.writes.sweep(self._stores, now)
+        return [key for key in overdue if key not in self.parking.keys] if self.gated else []
+
     def _out_of_sight(self, key: Key) -> bool:
         """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""
         blind = any(store.blind(key.namespace) for store in self._by_namespace)
-        return blind and self._runtime.settings.gate.enabled
+        return blind and self.gated
 
     def take(self, key: Key) -> dict[Place, Live] | None:
         """The key runs. Returns the objects that were read live for it."""
         if not (self.parking.keys or self.overlays):
             return None
+        overlay = self.overlays.pop(key, None)
         parked = self.parking.keys.get(key)
         if parked is not None:
             self._meters.released(self._runtime.clock() - parked.since)
-            self.parking.release(key)
-        return self.overlays.pop(key, None)
+            self.parking.release(key, lagging=overlay is not None)
+        return overlay
 
     async def close(self) -> None:
         """Cancels the live reads."""
@@ -122,12 +167,30 @@ class ParkedKeys:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _compare_history(self, fence: Fence, resource: Resource) -> None:
-        regressions = self._stores[resource].regressions
-        if regressions != self._regressions[resource]:
-            self._regressions[resource] = regressions
-            fence.history_lost(resource)
+    def _compare_histories(self, fence: Fence) -> None:
+        """Before every decision: changes of a list that went back are told one by one, and keys may run meanwhile."""
+        for resource, store in self._stores.items():
+            regressions = store.regressions
+            if regressions != self._regressions[resource]:
+                self._regressions[resource] = regressions
+                fence.history_lost(resource)
+        if fence.setbacks != self._setbacks:
+            self._setbacks = fence.setbacks
             self.overlays.clear()
+
+    def _ask_for_lists(self, fence: Fence) -> None:
+        """Of what only a list can show, unless one is under way: what is needed since then is asked for after it."""
+        floors = fence.writes.floors
+        for resource in floors.lists() - self._listing.keys():
+            listing = self._listing[resource] = self._relist(resource)
+            listing.add_done_callback(partial(self._listed, fence, resource, floors.numbers))
+
+    def _listed(self, fence: Fence, resource: Resource, number: int, listing: asyncio.Future[str]) -> None:
+        del self._listing[resource]
+        if not listing.cancelled():
+            fence.writes.floors.listed(resource, number)
+            self._moved.add(resource)
+            self._ring()
 
     def _park(self, fence: Fence, key: Key, blocked: Blocked, now: float, wake: Callable[[], None]) -> None:
         known = self.parking.keys.get(key)
@@ -154,6 +217,9 @@ class ParkedKeys:
                         views=views,
                     )
                 )
+        if blocked.whole:
+            self._ask_for_lists(fence)
+            return
         overdue = blocked.needs_read or now - parked.since >= self._runtime.settings.gate.live_read_after_seconds
         if overdue and parked.probes > probes and key not in self.settling:
             task = asyncio.create_task(self._settle(fence, key, parked, wake), name=f"live read {key}")
@@ -162,6 +228,7 @@ class ParkedKeys:
 
     async def _settle(self, fence: Fence, key: Key, parked: Parked, wake: Callable[[], None]) -> None:
         """Reads live what the key's writes became; the key then runs once on what was read. Takes no slot."""
+        setbacks = fence.setbacks
         try:
             overlay = await self._read_live(fence, key)
         except ShardError as error:
@@ -174,8 +241,10 @@ class ParkedKeys:
             self.parking.pause(key, self._runtime.clock())
             log.exception("live read of %s %s", self._controller, key)
             return
-        # A key that was freed meanwhile may have written again: what was read is too old for it then.
-        if overlay is not None and self.parking.keys.get(key) is parked:
+        self._compare_histories(fence)
+        # A key that was freed meanwhile may have written again: what was read is too old for it then. So is what may
+        # have been read in a history that is over.
+        if overlay is not None and self.parking.keys.get(key) is parked and setbacks == fence.setbacks:
             self.overlays[key] = overlay
             self._queue.add(key, self._runtime.clock())
             wake()

@@ -15,12 +15,13 @@ from typing import Literal, NamedTuple, Protocol
 
 from shards.clock import Clock
 from shards.informers.list_waiters import ListWaiters
-from shards.objects import Meta, at_least
+from shards.objects import Meta
 from shards.stores.bodies import Bodies
 from shards.stores.hooks import NO_HOOK_METERS, HookMeters
 from shards.stores.indexes import Index
 from shards.stores.intake import Intake, Transform
 from shards.stores.store import Change, Replacement, StoreWriter
+from shards.versions import at_least
 from shards.watching.source import Source
 from shards.watching.watch_requests import Freshness
 
@@ -115,7 +116,8 @@ class SharedCache:
         """bodies: shared by the stores of one resource, so that one dictionary serves all of them."""
         self.source = source
         self.keeping = keeping or Keeping()
-        self.writer = StoreWriter(self.keeping.intake(bodies, clock, meters, api_version=source.resource.api_version))
+        intake = self.keeping.intake(bodies, clock, meters, api_version=source.resource.api_version)
+        self.writer = StoreWriter(intake, source.resource)
         self.subscribers: list[Subscriber] = []
         self.waiters = ListWaiters()
         self.complete = False

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from shards.keyrange import WHOLE, KeyRange
-from shards.objects import Meta, newest
+from shards.objects import Meta
 from shards.sharing.shared_cache import NOTHING, Event, SharedCache
 from shards.stores.store import Change, Entry, Replacement, StoreWriter
+from shards.versions import newest
 from shards.watching.source import Source
 from shards.watching.watch_requests import Freshness
 

@@ -21,10 +21,10 @@ from shards.informers.told_event import ToldEvent
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE, KeyRange
 from shards.metrics import ShardMetrics
-from shards.objects import at_least
 from shards.sharing.shared_cache import SharedCache
 from shards.sharing.shared_router import ListWatch, RoutedSource, RoutedWriter, Router
 from shards.stores.store import Change, Replacement
+from shards.versions import at_least
 from shards.watching.source import Source
 from shards.watching.watch_requests import Freshness
 

@@ -23,16 +23,22 @@ class Change:
 
     old None: added. new None: deleted. Both, with different UIDs: deleted and created again under one name.
     initial: from the first list; work that it makes may wait behind other work.
+    final_unknown: old has gone, and nobody saw how: a list lacks it, or another object has its name. It is the last
+    state that this view had; what happened to the object after that and before its end is not known
+    (client-go's DeletedFinalStateUnknown).
 
     Metadata is put together when somebody asks for it: most want the keys, which cost a tenth.
     """
 
-    __slots__ = ("_new", "_old", "initial")
+    __slots__ = ("_new", "_old", "final_unknown", "initial")
 
-    def __init__(self, old: Meta | Held | None, new: Meta | Held | None, initial: bool = False) -> None:
+    def __init__(
+        self, old: Meta | Held | None, new: Meta | Held | None, initial: bool = False, *, final_unknown: bool = False
+    ) -> None:
         self._old = old
         self._new = new
         self.initial = initial
+        self.final_unknown = final_unknown
 
     @property
     def old(self) -> Meta | None:
@@ -61,12 +67,13 @@ class Change:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Change):
             return NotImplemented
-        return (self.old, self.new, self.initial) == (other.old, other.new, other.initial)
+        one = (self.old, self.new, self.initial, self.final_unknown)
+        return one == (other.old, other.new, other.initial, other.final_unknown)
 
     __hash__ = None  # type: ignore[assignment]  # metadata holds dicts
 
     def __repr__(self) -> str:
-        return f"Change({self.old!r}, {self.new!r}, initial={self.initial})"
+        return f"Change({self.old!r}, {self.new!r}, initial={self.initial}, final_unknown={self.final_unknown})"
 
 
 def _key(state: Meta | Held) -> Key:

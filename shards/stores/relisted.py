@@ -5,7 +5,7 @@ Lists of strings and of entries rather than one of changes: 100,000 changes, or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Generic, TypeVar
 
 from shards.stores.change import Change
@@ -59,10 +59,13 @@ class Missing:
         self._keys.add(key)
         self._gone.add(gone)
 
-    def retold(self) -> Iterator[Change]:
-        """Once; lets go of what it has told of, so that what has gone is not freed all at once."""
+    def retold(self, seen: Set[str]) -> Iterator[Change]:
+        """Once; lets go of what it has told of, so that what has gone is not freed all at once.
+
+        seen: UIDs whose deletion came as an event while the list was under way; of all others only the list knows.
+        """
         for key, gone in zip(self._keys.drain(), self._gone.drain(), strict=True):
-            yield Change((key, gone), None)
+            yield Change((key, gone), None, final_unknown=gone.uid not in seen)
 
 
 class Arrivals:

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from shards.objects import Key, Meta, Object, ObjectName, at_least
+from shards.objects import Key, Meta, Object, ObjectName, Resource
 from shards.stores.change import Held
 from shards.stores.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.stores.intake import Intake
 from shards.stores.kept import Kept, LabelMatch, key_of, name_in, primary_in
 from shards.stores.postings import Postings
+from shards.versions import Incomparable, Version, includes
 
 TOMBSTONES = 16_384
 """Deletions remembered by UID. A forgotten one costs a live read where the view's version alone does not prove it."""
@@ -46,7 +47,8 @@ class StoreReader:
     It follows lists, events and bookmarks, and goes back only by a list (a server that was restored from a backup):
     compare with >= at every use, never remember that it was reached.
     highest_object_version: highest version of an object of the range that was received, deletions too; "" = none.
-    regressions: how many lists were older than the view before them.
+    regressions: how many lists were older than the view before them: how often the server's history went back.
+    resource: whose objects these are; None: nobody has said, and no gate may ask.
 
     Invariants: `_names` holds exactly the UIDs of `_entries`; `_owned` exactly their controllers; a UID is never both
     in `_names` and in `_tombstones`. All are keyed by `key_of` namespace and name.
@@ -61,10 +63,12 @@ class StoreReader:
         "_tombstones",
         "highest_object_version",
         "regressions",
+        "resource",
         "resource_version",
     )
 
-    def __init__(self, intake: Intake | None = None) -> None:
+    def __init__(self, intake: Intake | None = None, resource: Resource | None = None) -> None:
+        self.resource = resource
         self._intake = Intake() if intake is None else intake
         self._indexes = Indexes(self._intake.index_names)
         self.resource_version = ""
@@ -77,6 +81,14 @@ class StoreReader:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def version(self) -> Version:
+        """`resource_version`, for who has versions of several resources. Raises Incomparable where nobody has said of
+        which resource this is."""
+        if self.resource is None:
+            raise Incomparable("versions of a view of an unknown resource say nothing")
+        return Version(self.resource, self.resource_version)
 
     @property
     def partial(self) -> bool:
@@ -179,20 +191,20 @@ class StoreReader:
 
     def reached(self, version: str) -> bool:
         """Whether everything up to the version is in the view, or something that is newer was received."""
-        return at_least(self.resource_version, version) or at_least(self.highest_object_version, version)
+        return includes(self.resource_version, version) or includes(self.highest_object_version, version)
 
     def shows(self, name: ObjectName, uid: str, resource_version: str) -> bool:
         """Whether the view includes that write: the object at this version or later, or proof that it is past.
 
         Proof: a later object under the same name, its deletion (or its leaving the filter) seen, or a view that is
         past the version and does not hold it. A view that is past the version and still holds the object, or an
-        earlier one of that name, below it contradicts itself, and proves nothing. Raises ValueError for a version that
-        cannot be compared.
+        earlier one of that name, below it contradicts itself, and proves nothing. Of a version that cannot be compared
+        only the object itself at that very version does.
         """
         kept = self._entries.get(key_of(name.namespace, name.name))
         if kept is not None:
-            return at_least(kept.version, resource_version)
-        return at_least(self._tombstones.get(uid, ""), resource_version) or at_least(
+            return includes(kept.version, resource_version)
+        return includes(self._tombstones.get(uid, ""), resource_version) or includes(
             self.resource_version, resource_version
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shards.errors import ApiError, Expired, ServerTimeout, ShardError, Unreachable
-from shards.objects import at_least
+from shards.versions import at_least
 from shards.watching.watch_requests import ListPage
 from shards.watching.wire import MalformedStream, Page, comparable
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from shards.errors import ApiError, Expired, NotFound, ShardError, Unreachable
-from shards.objects import at_least
+from shards.versions import at_least
 from shards.watching.listing import BUSY, PATIENCE, Listing, too_large
 from shards.watching.watch_requests import WATCH_SECONDS, CheckHistory, ListStream, Request, WatchFrom
 from shards.watching.wire import Page, comparable

@@ -13,6 +13,7 @@ import msgspec
 from shards.api.client import error_from
 from shards.errors import ApiError, ShardError
 from shards.objects import Meta
+from shards.versions import comparable as is_comparable
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longest event. etcd refuses objects above 1.5 MiB by default; this leaves room for the largest configured limits."""
@@ -201,6 +202,9 @@ def comparable(version: str) -> str:
 
     Raises MalformedStream for what KEP-5504 does not allow: a view at such a version could never open a gate.
     """
-    if not (version.isascii() and version.isdigit()) or version[0] == "0":
-        raise MalformedStream(f"resource version {version!r} cannot be compared")
+    if not is_comparable(version):
+        raise MalformedStream(
+            f"resource version {version!r} cannot be compared with others, so no view of this resource is kept: "
+            "read its objects with ctx.live instead"
+        )
     return version

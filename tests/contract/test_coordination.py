@@ -30,8 +30,9 @@ from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardS
 from shards.clock import boot_seconds
 from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
-from shards.objects import Object, at_least
+from shards.objects import Object
 from shards.transport.kube import KubeTransport, connect
+from shards.versions import at_least
 from tests.unit.fleet.records.records import member, shard, shard_map
 
 LOW, HIGH = ranges_from(equal_boundaries(2))

@@ -13,7 +13,11 @@ from tests.integration.gate_walk import walk_along
 pytestmark = pytest.mark.looptime(noop_cycles=0, resolution=2**-20)
 
 
-@pytest.mark.parametrize("seed", range(12))
+LOST_AND_GONE = (10006, 10019)
+"""Walks in which the answer to a create gets lost, and somebody removes what was made before the gate looks for it."""
+
+
+@pytest.mark.parametrize("seed", [*range(12), *LOST_AND_GONE])
 async def test_no_reconcile_sees_less_than_was_written_for_its_key_and_every_key_gets_there(seed: int) -> None:
     await walk_along(seed)
 

@@ -1,4 +1,4 @@
-"""I1, I3, I4, I5, I6 and I13: what one write of a reconcile may do."""
+"""I1, I4, I5, I6 and I13: what one write of a reconcile may do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fleet.devcluster.invariants.invariant import FAULTS, PRECONDITIONS, READS, 
 from fleet.devcluster.recording.journal import LOST, REFUSED, Entry
 from fleet.records.record import Holder
 from shards.api.useragent import UserAgent
-from shards.objects import at_least, newest
+from shards.versions import at_least
 
 Group = tuple[str, str]
 """(member, resource of its primaries; "" where that is not known)."""
@@ -55,37 +55,6 @@ class OneOwner(Invariant):
             self.found(act.entry, f"{act.path} was written by {act.holder} after {by}, which claimed the key later")
         else:
             self._acted[fleet, act.agent.uid] = claimed, act.holder
-
-
-class FreshView(Invariant):
-    """`c=` of the User-Agent is at least the version that any earlier accepted write of the key to that resource
-    returned, whichever member of the fleet made it. Judged for resources that the fleet has a view of: primaries and
-    owned children."""
-
-    id = "I3"
-    sentence = "No write is based on a view older than the last accepted write for its key, across handovers too."
-    what = "writes after another one of their key"
-
-    def __init__(self, bounds: Bounds) -> None:
-        super().__init__(bounds)
-        self._viewed: set[str] = set()
-        self._written: dict[tuple[str, str, str], str] = {}
-
-    def hears_act(self, act: Act) -> None:
-        entry, agent = act.entry, act.agent
-        place = act.owned.fleet, agent.uid, entry.resource
-        written = self._written.get(place, "")
-        if written and agent.cache and entry.resource in self._viewed and not act.late:
-            self.checks += 1
-            if not at_least(agent.cache, written):
-                what = f"{act.path} was written on a view at {agent.cache}; the key's last write made {written}"
-                self.found(entry, what)
-        if not entry.succeeded:
-            return
-        if agent.uid in (entry.uid, entry.owner_uid):
-            self._viewed.add(entry.resource)
-        if entry.resource_version and not entry.removed:
-            self._written[place] = newest(written, entry.resource_version)
 
 
 class SameSnapshot(Invariant):

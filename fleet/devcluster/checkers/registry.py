@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fleet.devcluster.checkers.acts import (
     Breaker,
-    FreshView,
     LiveRead,
     OneOwner,
     RightIncarnation,
@@ -14,6 +13,7 @@ from fleet.devcluster.checkers.caches import Alternating, CacheEqualsServer, Kno
 from fleet.devcluster.checkers.deletions import WholeLists
 from fleet.devcluster.checkers.effects import OnceOnly, SameAsReference
 from fleet.devcluster.checkers.ends import Stopped
+from fleet.devcluster.checkers.freshness import FreshView
 from fleet.devcluster.checkers.lives import Freed, SoonOwned
 from fleet.devcluster.checkers.locks import FewMoves, GrowingEpochs, Mutex, WholeSpace
 from fleet.devcluster.checkers.queues import BackingOff, NoStarvation

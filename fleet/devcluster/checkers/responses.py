@@ -11,7 +11,7 @@ from fleet.devcluster.recording.journal import Entry
 from fleet.records.object_names import LEASES
 from shards.api.useragent import UserAgent
 from shards.journal import Note
-from shards.objects import at_least
+from shards.versions import at_least
 
 
 @dataclass(slots=True)

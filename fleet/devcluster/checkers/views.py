@@ -22,7 +22,7 @@ from fleet.devcluster.recording.journal import Entry, Sent
 from fleet.records.object_names import LEASES
 from shards.api.useragent import UserAgent
 from shards.journal import Note
-from shards.objects import at_least, newest
+from shards.versions import at_least, newest
 
 _OVERTAKING_SECONDS = 5.0
 """Within so many, answers of writes may come in another order than their commits (a proxy sees answers)."""

@@ -37,12 +37,12 @@ from shards.informers.feed import Feed
 from shards.informers.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, ranges_from
-from shards.objects import at_least
 from shards.settings import ScopeSettings
 from shards.sharing.shared_informer import SharedInformer, SharedStreams
 from shards.sharing.shared_stream import StreamMaker
 from shards.stores.bodies import Bodies
 from shards.testing.virtual_time import loop_seconds, run_virtually
+from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 from tests.integration.watchsim.clients import SmallPages, Wrap
 from tests.integration.watchsim.truth import Truth

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shards.informers.feed import Feed
-from shards.objects import Meta, ObjectName, at_least
+from shards.objects import Meta, ObjectName
 from shards.stores.store import Change
+from shards.versions import at_least
 from tests.integration.watchsim.truth import Truth
 
 SHOWN = 20

@@ -72,6 +72,7 @@ class FakeShard:
     previous_epoch: int = -1
     calls: list[str] = field(default_factory=list)
     view_age: float = 0.5
+    outdated: bool = False
 
     async def prewarm(self) -> None:
         self.calls.append("prewarm")

@@ -370,7 +370,7 @@ class TestActivation:
         assert not shard.open
 
     async def test_with_the_gate_switched_off_nothing_is_held_back(self, world: World) -> None:
-        world.runtime.settings = ShardSettings(gate=GateSettings(enabled=False))
+        world.runtime.change(ShardSettings(gate=GateSettings(enabled=False)))
         shard = world.shard(site_controller())
         await shard.prewarm()
         world.transport.sent.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fleet.configuration import config
+from fleet.configuration import config, rollout_config
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import config_from
 from shards.keyrange import PartitionKey
@@ -23,12 +23,14 @@ def fields(section: type[msgspec.Struct] = FleetConfig, path: str = "") -> Itera
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from fields(field.type, f"{name}.")
         else:
-            yield name, field.default
+            yield name, field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def documented_attributes() -> set[tuple[str, str]]:
     found = set()
-    for node in ast.parse(Path(config.__file__).read_text()).body:
+    sources = [Path(str(module.__file__)).read_text() for module in (config, rollout_config)]
+    nodes = [node for source in sources for node in ast.parse(source).body]
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             for field, after in zip(node.body, node.body[1:], strict=False):
                 if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
@@ -62,6 +64,8 @@ def test_the_docs_name_every_field_with_its_default(path: str, default: object) 
         assert shown == "no limit"
     elif default is msgspec.NODEFAULT:
         assert shown == "required"
+    elif default == {}:
+        assert shown == "{}"
     elif default == () and path.startswith(("scope", "canary")):
         assert shown == "[]"
     elif default == "" and path.startswith("scope"):

@@ -87,9 +87,52 @@ REFUSED = {
         "shards: {autoSplit: true}",
         "shards.autoSplit: this version supports false only; leave the field out",
     ),
-    "a canary": (
+    "a fence that does not exist": (
+        "featureGates: {AdmissionFence: true}",
+        "featureGates.AdmissionFence: this version has no admission fence, so that true would protect nothing;"
+        " leave the field out",
+    ),
+    "a canary of nothing": (
         "canary: {controllers: [a]}",
-        "canary.controllers: this version supports [] only; leave the field out",
+        "canary.controllers: says where, but no feature is confined to it; name some, such as"
+        " `canary.features: [VersionGate]`",
+    ),
+    "a canary of something else": (
+        "canary: {features: [versionGates]}",
+        "canary.features[0]: there is no feature gate 'versionGates'; did you mean VersionGate?",
+    ),
+    "a canary of what this version cannot do": (
+        "canary: {features: [VersionGate, AdmissionFence]}",
+        "canary.features[1]: this version does not have AdmissionFence, so that no part of the fleet could try it;"
+        " leave it out",
+    ),
+    "no part of the shards": (
+        "canary: {features: [VersionGate], shardFraction: 0}",
+        "canary.shardFraction: 0 is no part of the shards; write a number above 0, at most 1,"
+        " and switch a feature off everywhere in featureGates",
+    ),
+    "more than all shards": (
+        "canary: {features: [VersionGate], shardFraction: 10}",
+        "canary.shardFraction: 10 is no part of the shards; write a number above 0, at most 1,"
+        " and switch a feature off everywhere in featureGates",
+    ),
+    "a part in percent": (
+        "canary: {features: [VersionGate], shardFraction: 10%}",
+        "canary.shardFraction: '10%' is not a number",
+    ),
+    "a part that is no number": (
+        "canary: {features: [VersionGate], shardFraction: .nan}",
+        "canary.shardFraction: nan is no part of the shards; write a number above 0, at most 1,"
+        " and switch a feature off everywhere in featureGates",
+    ),
+    "a label that cannot be": (
+        "canary: {features: [VersionGate], memberLabels: {'my track': canary}}",
+        "canary.memberLabels: 'my track' is no name of a label; write letters, digits, '-', '_' and '.', at most 63,"
+        " with a DNS name and '/' before them if need be",
+    ),
+    "a value that no label has": (
+        "canary: {features: [VersionGate], memberLabels: {track: 'a b'}}",
+        "canary.memberLabels: 'a b' is no value of a label; write letters, digits, '-', '_' and '.', at most 63",
     ),
     "both kinds of controllers": (
         "controllers: [a:b]",

@@ -134,6 +134,12 @@ STANDBY = Standby(OTHER, 7)
         (Phase.OWNED, seen(None, the_map()), Action.DROP),
         (Phase.OWNED, seen(record(ME), None), Action.DROP),
         (Phase.OWNED, seen(record(ME), the_map(), me=None), Action.DROP),
+        (Phase.OWNED, seen(record(ME), the_map(), outdated=True), Action.DRAIN),
+        (Phase.OWNED, seen(record(ME), the_map("other"), outdated=True), None),
+        (Phase.OWNED, seen(record(ME), the_map(""), outdated=True), None),
+        (Phase.STANDBY, seen(record(OTHER), the_map(), outdated=True), Action.CLOSE_STANDBY),
+        (Phase.STANDBY, seen(record(), the_map(), outdated=True), Action.CLAIM),
+        (Phase.IDLE, seen(record(), the_map(), outdated=True), Action.CLAIM),
         (Phase.DRAINED, seen(record(ME), the_map()), Action.RELEASE),
         (Phase.DRAINED, seen(record(), the_map()), Action.CLOSE_STANDBY),
         (Phase.DRAINED, seen(None, the_map()), Action.CLOSE_STANDBY),
@@ -209,6 +215,7 @@ def anything(draw: st.DrawFn) -> tuple[LocalShard, Seen]:
             record=draw(st.sampled_from([None, found])),
             leaving=(leaving := draw(st.booleans())),
             forced=leaving and draw(st.booleans()),
+            outdated=draw(st.booleans()),
         ),
     )
 
@@ -251,7 +258,7 @@ def test_nothing_is_done_to_a_range_that_it_must_not_be_done_to(case: tuple[Loca
         else:
             assert mine.phase is Phase.STANDBY
             wanted_here = found is not None and found.status is ShardStatus.ACTIVE and LOW not in shown.lost
-            assert given.leaving or not wanted_here or shown.target_of(LOW) != "me"
+            assert given.leaving or given.outdated or not wanted_here or shown.target_of(LOW) != "me"
 
 
 # -- what is written ------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ class Cache:
     """Two stores that are synced at version 10."""
 
     def __init__(self) -> None:
-        self.writers = {SITES: StoreWriter(), PAGES: StoreWriter()}
+        self.writers = {each: StoreWriter(resource=each) for each in (SITES, PAGES)}
         for writer in self.writers.values():
             writer.replace([], "10")
         self.views = {resource: writer.reader for resource, writer in self.writers.items()}

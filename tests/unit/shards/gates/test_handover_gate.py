@@ -117,6 +117,35 @@ class TestHandoverGate:
         cache.pages.delete(meta(23))
         assert gate.open(views)
 
+    @pytest.mark.parametrize("usable", [True, False])
+    def test_a_history_that_goes_back_while_it_is_closed_needs_another_list(self, cache: Cache, usable: bool) -> None:
+        gate = self.gate(ResourceMark("d", "20") if usable else None)
+        views = {"pages": cache.views[PAGES]}
+        gate.rearm(views)
+        if not usable:
+            gate.listed("pages", "10", regressions=0)
+        cache.pages.replace([], "7")
+        gate.rearm(views)
+        assert gate.needs_list("pages")
+        cache.pages.bookmark("25")
+        assert not gate.open(views), "a version of the new history says nothing about a mark of the old one"
+        gate.listed("pages", "25", regressions=1)
+        gate.rearm(views)
+        assert gate.open(views)
+
+    def test_the_list_that_finds_a_history_gone_back_is_the_one_that_was_needed(self, cache: Cache) -> None:
+        gate = self.gate(None)
+        views = {"pages": cache.views[PAGES]}
+        gate.rearm(views)
+        cache.pages.replace([], "7")
+        gate.listed("pages", "7", cache.views[PAGES].regressions)
+        gate.rearm(views)
+        assert gate.open(views)
+
+    def test_a_mark_about_another_resource_opens_nothing(self, cache: Cache) -> None:
+        gate = self.gate(ResourceMark("d", "5", (Unseen("v1/pods", "ns", "page", "u1", "5"),)))
+        assert "v1/pods ns/page, of which it knows nothing" in gate.reason({"pages": cache.views[PAGES]})
+
     def test_a_demanded_list_replaces_the_mark(self, cache: Cache) -> None:
         gate = self.gate(ResourceMark("d", "20"))
         gate.demand_list("pages")

@@ -7,6 +7,7 @@ import pytest
 from shards.gates.own_writes import Barrier, Blocked, OwnWrites
 from shards.objects import Key, ObjectName
 from shards.stores.store import Entry
+from shards.versions import Incomparable
 from tests.unit.shards.gates.stores import KEY, OTHER, PAGE, PAGES, SITES, Cache, meta
 
 
@@ -118,6 +119,21 @@ class TestOwnWrites:
         assert writes.shown(KEY, cache.views)
         cache.pages.replace([Entry(meta(5), b"{}")], "6")
         assert not writes.shown(KEY, cache.views)
+        assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_view_of_another_resource_raises_and_opens_nothing(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.writers[SITES].bookmark("99")
+        with pytest.raises(Incomparable, match="websites say nothing about v1/configmaps"):
+            writes.blocked(KEY, {PAGES: cache.views[SITES], SITES: cache.views[PAGES]})
+        assert len(writes) == 1
+
+    def test_an_answer_whose_version_nobody_can_order_waits_for_that_very_version(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        writes.landed(writes.begin(KEY, PAGES, PAGE, "u1", "12"), "u1", "v7")
+        cache.shows(99)
+        cache.pages.bookmark("500")
         assert writes.blocked(KEY, cache.views) is not None
 
     def test_progress_of_a_resource_says_nothing_about_another(self, writes: OwnWrites, cache: Cache) -> None:
@@ -252,34 +268,54 @@ class TestDoubt:
 class TestLostHistory:
     """A server that was restored from a backup: versions from before compare with nothing any more."""
 
-    def test_what_was_written_before_is_settled_by_a_live_read_whatever_the_numbers_say(
+    def test_all_keys_wait_for_a_list_that_began_since_whatever_the_numbers_say(
         self, writes: OwnWrites, cache: Cache
     ) -> None:
-        barrier = created(writes, 2000)
+        created(writes, 2000)
         cache.pages.replace([], "6")
         writes.history_lost(PAGES)
         cache.pages.bookmark("9999")
-        blocked = writes.blocked(KEY, cache.views)
-        assert blocked is not None
-        assert blocked.needs_read
-        writes.settle(barrier, None, cache.views[PAGES], admitted=False)
-        assert writes.blocked(KEY, cache.views) is None
+        for key in (KEY, OTHER):
+            blocked = writes.blocked(key, cache.views)
+            assert blocked == Blocked(
+                "v1/configmaps went back in history and is listed again", frozenset({PAGES}), False, whole=True
+            )
+            assert not writes.shown(key, cache.views)
+        assert writes.floors.lists() == {PAGES}
 
-    def test_a_deletion_that_the_restore_undid_is_seen_to_be_undone(self, writes: OwnWrites, cache: Cache) -> None:
-        barrier = writes.begin(KEY, PAGES, PAGE, "u1", "2000")
-        writes.deleted(barrier, "u1", "2000")
-        cache.pages.replace([Entry(meta(5), b"{}")], "6")
+    def test_that_list_settles_what_was_written_in_the_history_that_is_over(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 2000)
+        deletion = writes.begin(OTHER, PAGES, ObjectName("ns", "gone"), "u2", "1999")
+        writes.deleted(deletion, "u2", "1999")
+        writes.stale(writes.begin(OTHER, PAGES, ObjectName("ns", "refused"), "u3", "7"))
+        cache.pages.replace([Entry(meta(5, uid="u2", name="gone"), b"{}")], "6")
         writes.history_lost(PAGES)
-        writes.settle(barrier, meta(5), cache.views[PAGES], admitted=True)
+        writes.floors.listed(PAGES, writes.floors.numbers)
         assert writes.blocked(KEY, cache.views) is None
+        assert writes.blocked(OTHER, cache.views) is None
+
+    def test_a_list_that_was_asked_for_before_the_history_went_back_settles_nothing(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        asked = writes.floors.numbers
+        writes.history_lost(PAGES)
+        writes.floors.listed(PAGES, asked)
+        assert writes.blocked(KEY, cache.views) is not None
+        asked = writes.floors.numbers
+        writes.history_lost(PAGES)
+        writes.floors.listed(PAGES, asked)
+        assert writes.blocked(KEY, cache.views) is not None, "it went back once more since"
 
     def test_doubts_and_other_resources_stay_as_they_are(self, writes: OwnWrites, cache: Cache) -> None:
         doubt = writes.begin(KEY, PAGES, PAGE, "")
         writes.in_doubt(doubt)
         site = writes.begin(KEY, SITES, ObjectName("ns", "a"), "uid-a", "5")
-        writes.landed(site, "uid-a", "10")
+        writes.landed(site, "uid-a", "12")
         writes.history_lost(PAGES)
-        assert writes.waiting(KEY, cache.views) == (doubt,)
+        writes.floors.listed(PAGES, writes.floors.numbers)
+        assert writes.waiting(KEY, cache.views) == (doubt, site)
 
 
 class TestHousekeeping:
@@ -290,10 +326,101 @@ class TestHousekeeping:
             created(writes, 20 + index, key=Key("ns", f"k{index}", f"u{index}"))
         cache.shows(24)
         for _ in range(4):
-            writes.sweep(cache.views, limit=3)
+            writes.sweep(cache.views, 0.0, limit=3)
         assert len(writes) == 5
 
     def test_a_sweep_keeps_what_is_not_seen(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
-        writes.sweep(cache.views)
+        writes.sweep(cache.views, 0.0)
         assert writes.blocked(KEY, cache.views) is not None
+
+    def test_a_write_that_is_not_shown_for_long_makes_its_key_overdue_now_and_then(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        told = [now for now in range(1000, 1200) if writes.sweep(cache.views, float(now)) == [KEY]]
+        assert told == [1075, 1150]
+        cache.shows(20)
+        assert writes.sweep(cache.views, 2000.0) == []
+
+
+class TestTheBound:
+    """Two writes are remembered one by one; what comes beyond that is known by what the view has to reach."""
+
+    @pytest.fixture
+    def writes(self) -> OwnWrites:
+        return OwnWrites(most=2)
+
+    def children(self, writes: OwnWrites, versions: range, key: Key = KEY) -> None:
+        for version in versions:
+            barrier = writes.begin(key, PAGES, ObjectName("ns", f"p{version}"), "")
+            writes.landed(barrier, f"u{version}", str(version))
+
+    def test_writes_beyond_it_wait_for_the_view_as_a_whole(self, writes: OwnWrites, cache: Cache) -> None:
+        self.children(writes, range(20, 30))
+        assert len(writes.waiting(KEY, cache.views)) == 2
+        for version in (20, 21, 28):
+            cache.pages.apply(meta(version, uid=f"u{version}", name=f"p{version}"), b"{}")
+        blocked = writes.blocked(KEY, cache.views)
+        assert blocked is not None
+        assert (blocked.whole, blocked.needs_read) == (True, False)
+        assert "has to reach 29: more writes than are remembered one by one" in blocked.reason
+        assert not writes.shown(KEY, cache.views)
+        cache.pages.bookmark("29")
+        assert writes.blocked(KEY, cache.views) is None
+        assert KEY not in writes
+
+    def test_nothing_is_destroyed_at_it(self, writes: OwnWrites, cache: Cache) -> None:
+        assert not writes.full(KEY)
+        self.children(writes, range(20, 22))
+        assert writes.full(KEY)
+        assert writes.full(OTHER)
+        cache.pages.replace([], "21")
+        writes.sweep(cache.views, 0.0)
+        assert not writes.full(OTHER)
+
+    def test_a_key_beyond_it_stays_so_until_its_view_is_there(self, writes: OwnWrites, cache: Cache) -> None:
+        self.children(writes, range(20, 22))
+        self.children(writes, range(22, 24), OTHER)
+        cache.pages.bookmark("21")
+        writes.sweep(cache.views, 0.0)
+        assert not writes.full(KEY)
+        assert writes.full(OTHER)
+        cache.pages.bookmark("23")
+        writes.sweep(cache.views, 0.0)
+        assert not writes.full(OTHER)
+
+    @pytest.mark.parametrize("outcome", ["in doubt", "deleted", "refused", "odd"])
+    def test_what_no_version_shows_waits_for_a_list(self, writes: OwnWrites, cache: Cache, outcome: str) -> None:
+        self.children(writes, range(20, 22))
+        barrier = writes.begin(OTHER, PAGES, PAGE, "u1", "12")
+        if outcome == "in doubt":
+            writes.in_doubt(barrier)
+        elif outcome == "deleted":
+            writes.deleted(barrier, "u1", "12")
+        elif outcome == "refused":
+            writes.stale(barrier)
+        else:
+            writes.landed(barrier, "u1", "v7")
+        cache.pages.bookmark("999")
+        blocked = writes.blocked(OTHER, cache.views)
+        assert blocked is not None
+        assert blocked.whole
+        assert writes.floors.lists() == {PAGES}
+        assert writes.blocked(KEY, cache.views) is None
+        writes.floors.listed(PAGES, writes.floors.numbers)
+        assert writes.blocked(OTHER, cache.views) is None
+
+    def test_a_list_that_was_asked_for_before_a_write_does_not_show_it(self, writes: OwnWrites, cache: Cache) -> None:
+        self.children(writes, range(20, 22))
+        writes.in_doubt(writes.begin(OTHER, PAGES, PAGE, ""))
+        asked = writes.floors.numbers
+        writes.in_doubt(writes.begin(OTHER, PAGES, ObjectName("ns", "later"), ""))
+        writes.floors.listed(PAGES, asked)
+        assert writes.blocked(OTHER, cache.views) is not None
+
+    def test_memory_is_bounded_by_keys_however_much_is_written(self, writes: OwnWrites) -> None:
+        for key in (KEY, OTHER):
+            self.children(writes, range(20, 2_000), key)
+        assert writes._held == 2
+        assert sum(map(len, writes.floors._keys.values())) == 2

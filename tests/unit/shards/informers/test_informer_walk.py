@@ -17,9 +17,10 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
-from shards.objects import Meta, ObjectName, Resource, at_least
+from shards.objects import Meta, ObjectName, Resource
 from shards.settings import ScopeSettings
 from shards.stores.store import Change
+from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 
 CONFIGMAPS = Resource("", "v1", "configmaps")

@@ -23,10 +23,11 @@ from shards.informers.informer import Informer
 from shards.informers.namespaced_informer import NamespacedInformer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, PartitionKey
-from shards.objects import Resource, at_least
+from shards.objects import Resource
 from shards.settings import ScopeSettings
 from shards.sharing.shared_informer import SharedInformer, SharedStreams
 from shards.sharing.shared_stream import StreamMaker
+from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 from tests.unit.shards.informers.test_informer_walk import Told
 

@@ -25,7 +25,7 @@ def body(version: int, *, uid: str = "u1", name: str = "page", owner: str = "") 
 
 class Cache:
     def __init__(self) -> None:
-        self.writers = {SITES: StoreWriter(), PAGES: StoreWriter()}
+        self.writers = {SITES: StoreWriter(resource=SITES), PAGES: StoreWriter(resource=PAGES)}
         for writer in self.writers.values():
             writer.replace([], "10")
 

@@ -31,7 +31,7 @@ def by_size(body: Object) -> list[str]:
 class Cache:
     def __init__(self, intake: Intake | None = None) -> None:
         pages = StoreWriter(intake or Intake(indexes=(Index("size", by_size, dict),)))
-        self.writers = {SITES: StoreWriter(), PAGES: pages}
+        self.writers = {SITES: StoreWriter(resource=SITES), PAGES: pages}
         for writer in self.writers.values():
             writer.replace([], "10")
 

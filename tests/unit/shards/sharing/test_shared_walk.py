@@ -24,10 +24,11 @@ from shards.api.useragent import UserAgent
 from shards.informers.informer import Informer
 from shards.journal import NO_JOURNAL
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
-from shards.objects import Meta, Resource, at_least
+from shards.objects import Meta, Resource
 from shards.settings import ScopeSettings
 from shards.sharing.shared_informer import SharedInformer, SharedStreams
 from shards.sharing.shared_stream import StreamMaker
+from shards.versions import at_least
 from shards.watching.source import FilterMode, Role, Source
 from tests.unit.shards.informers.test_informer_walk import Told
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shards.objects import Key, Meta, ObjectName, OwnerReference
+from shards.objects import Key, Meta, ObjectName, OwnerReference, Resource
 from shards.stores.store import COMPARE_SLICE, TOMBSTONES, Change, Entry, StoreReader, StoreWriter
+from shards.versions import Incomparable, Version
 
 
 def meta(name: str, version: int | str, uid: str = "", owner: str = "") -> Meta:
@@ -116,7 +117,9 @@ class TestEvents:
     def test_another_uid_under_the_same_name_replaces_the_object_and_proves_it_gone(self) -> None:
         writer = synced(meta("a", 5, uid="first", owner="o1"))
         second = meta("a", 12, uid="second", owner="o2")
-        assert writer.apply(second, raw(second)) == Change(meta("a", 5, uid="first", owner="o1"), second)
+        assert writer.apply(second, raw(second)) == Change(
+            meta("a", 5, uid="first", owner="o1"), second, final_unknown=True
+        )
         view = writer.reader
         assert view.gone("first")
         assert not view.gone("second")
@@ -237,9 +240,27 @@ class TestShows:
         assert not writer.reader.shows(named("b"), "uid-b", "90")
         assert not writer.reader.shows(named("a"), "uid-a", "70")
 
-    def test_a_version_that_cannot_be_compared_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="not a resource version"):
-            synced(meta("a", 7)).reader.shows(named("a"), "uid-a", "0x1")
+    def test_of_a_version_that_cannot_be_compared_nothing_is_shown(self) -> None:
+        view = synced(meta("a", 7)).reader
+        for name in ("a", "b"):
+            assert not view.shows(named(name), f"uid-{name}", "0x1")
+        assert not view.reached("0x1")
+
+    def test_a_view_of_another_resource_answers_no_gate(self) -> None:
+        pods, pages = Resource("", "v1", "pods"), Resource("", "v1", "configmaps")
+        writer = StoreWriter(resource=pages)
+        writer.replace([], "9")
+        assert writer.reader.version.includes(Version(pages, "7"))
+        with pytest.raises(Incomparable, match="say nothing about v1/pods"):
+            writer.reader.version.includes(Version(pods, "7"))
+        with pytest.raises(Incomparable, match="unknown resource"):
+            assert StoreWriter().reader.version.text
+
+    def test_versions_longer_than_python_reads_integers_are_listed(self) -> None:
+        longest = "9" * 5_000
+        writer = StoreWriter()
+        writer.replace([Entry(Meta("a", "ns", "uid-a", longest), b"{}")], longest)
+        assert writer.reader.highest_object_version == longest
 
 
 class TestListsThatCarryLiveEvents:
@@ -281,7 +302,7 @@ class TestReplace:
         writer = synced(meta("gone", 4), meta("same", 5), meta("moved", 6))
         changes = writer.replace([entry(meta("same", 5)), entry(meta("moved", 12)), entry(meta("new", 13))], "20")
         assert changes == [
-            Change(meta("gone", 4), None),
+            Change(meta("gone", 4), None, final_unknown=True),
             Change(meta("moved", 6), meta("moved", 12)),
             Change(None, meta("new", 13)),
         ]
@@ -289,7 +310,10 @@ class TestReplace:
     def test_an_object_recreated_while_nobody_watched_is_deleted_and_added(self) -> None:
         writer = synced(meta("a", 5, uid="first"))
         changes = writer.replace([entry(meta("a", 15, uid="second"))], "20")
-        assert changes == [Change(meta("a", 5, uid="first"), None), Change(None, meta("a", 15, uid="second"))]
+        assert changes == [
+            Change(meta("a", 5, uid="first"), None, final_unknown=True),
+            Change(None, meta("a", 15, uid="second")),
+        ]
         assert writer.reader.gone("first")
 
     def test_an_unchanged_object_keeps_the_bytes_that_it_had(self) -> None:
@@ -382,7 +406,7 @@ class TestOddServers:
     def test_a_list_with_a_uid_twice_still_tells_what_has_gone(self) -> None:
         writer = synced(meta("a", 5, uid="u1"), meta("gone", 6, uid="u2"))
         changes = writer.replace([entry(meta("a", 5, uid="u1")), entry(meta("b", 7, uid="u1"))], "20")
-        assert changes == [Change(meta("gone", 6, uid="u2"), None)]
+        assert changes == [Change(meta("gone", 6, uid="u2"), None, final_unknown=True)]
         indexes_agree(writer.reader)
 
 
@@ -409,8 +433,8 @@ class TestSteps:
         d = meta("d", 22)
         writer.apply(d, raw(d))
         assert list(changes) == [
-            Change(meta("a", 5), None),
-            Change(meta("b", 6), None),
+            Change(meta("a", 5), None, final_unknown=True),
+            Change(meta("b", 6), None, final_unknown=True),
             Change(None, meta("c", 12)),
         ]
 

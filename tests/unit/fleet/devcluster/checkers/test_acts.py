@@ -1,4 +1,4 @@
-"""I1, I3, I4, I5, I6, I13: each holds on a story that keeps it, and finds the break in one that does not."""
+"""I1, I4, I5, I6, I13: each holds on a story that keeps it, and finds the break in one that does not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.devcluster.recording.journal import LOST, REFUSED, Sent
-from shards.keyrange import WHOLE, KeyRange
+from shards.keyrange import KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -69,46 +69,6 @@ class TestOneOwner:
     def test_a_refused_write_is_none(self, story: Chronicle) -> None:
         story.write("create", HIGH, "a@1", name="one", status=409)
         assert judged("I1", story).outcome == NOT_JUDGED
-
-
-class TestFreshView:
-    def first(self, story: Chronicle) -> None:
-        story.write("create", LOW, "a@1", cache="5", uid="c1", owner_uid=LOW, resource_version="10")
-
-    def test_writes_on_a_view_that_shows_the_last_one_hold(self, story: Chronicle) -> None:
-        self.first(story)
-        story.write("patch", LOW, "a@1", cache="10", uid="c1", resource_version="12")
-        found = judged("I3", story)
-        assert (found.outcome, found.checks) == (HELD, 1)
-
-    def test_a_write_on_an_older_view_is_found(self, story: Chronicle) -> None:
-        self.first(story)
-        story.write("patch", LOW, "a@1", cache="9", uid="c1", resource_version="12")
-        assert judged("I3", story).outcome == BROKEN
-
-    def test_it_is_found_across_a_handover_too(self, story: Chronicle) -> None:
-        self.first(story)
-        hand_over(story)
-        story.write("patch", LOW, "b@1", cache="9", uid="c1", resource_version="12")
-        assert judged("I3", story).outcome == BROKEN
-
-    def test_another_fleet_on_the_same_objects_has_views_of_its_own(self, story: Chronicle) -> None:
-        shop = story.beside("shop")
-        shop.member("c", 5)
-        shop.shard(WHOLE, 2, "c@5")
-        self.first(story)
-        story.write("patch", LOW, "c@5", cache="9", uid="c1", resource_version="12")
-        assert judged("I3", story).outcome == NOT_JUDGED
-
-    def test_versions_are_compared_by_length_first(self, story: Chronicle) -> None:
-        self.first(story)
-        story.write("patch", LOW, "a@1", cache="9", uid="c1", resource_version="100")
-        assert judged("I3", story).broken == 1
-
-    def test_a_resource_without_a_view_is_not_judged(self, story: Chronicle) -> None:
-        for version in ("10", "12"):
-            story.write("create", LOW, "a@1", cache="5", resource="v1/events", uid="e", resource_version=version)
-        assert judged("I3", story).outcome == NOT_JUDGED
 
 
 class TestSameSnapshot:

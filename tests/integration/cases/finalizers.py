@@ -1,0 +1,24 @@
+"""How authors hold an object until they have cleaned up, with what `ctx.client` offers."""
+
+from __future__ import annotations
+
+from shards import Context
+from shards.objects import Object, Resource
+
+MINE = "websites.example.com/cleanup"
+
+
+def finalizers_of(body: Object) -> list[str]:
+    return list(body["metadata"].get("finalizers") or ())
+
+
+async def hold(ctx: Context, primary: Resource, body: Object, finalizer: str) -> None:
+    """The primary stays until the finalizer leaves. body: as this run read it."""
+    finalizers = [*finalizers_of(body), finalizer]
+    await ctx.client.patch(primary, body["metadata"]["name"], {"metadata": {"finalizers": finalizers}})
+
+
+async def leave(ctx: Context, primary: Resource, body: Object, finalizer: str) -> None:
+    """The primary may go as far as this finalizer is concerned. body: as this run read it."""
+    rest = [each for each in finalizers_of(body) if each != finalizer]
+    await ctx.client.patch(primary, body["metadata"]["name"], {"metadata": {"finalizers": rest}})
