@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from shards.authoring.controller import Controller, Result
     from shards.authoring.plain_context import PlainContext
     from shards.errors import NotReadyYet, TerminalError
+    from shards.ownership.acts import Absent
 
-__all__ = ["Context", "Controller", "NotReadyYet", "PlainContext", "Request", "Result", "TerminalError"]
+__all__ = ["Absent", "Context", "Controller", "NotReadyYet", "PlainContext", "Request", "Result", "TerminalError"]
 
 _HOMES = {
+    "Absent": "shards.ownership.acts",
     "Context": "shards.authoring.context",
     "Controller": "shards.authoring.controller",
     "NotReadyYet": "shards.errors",

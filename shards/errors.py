@@ -43,7 +43,14 @@ class ConfigError(ShardError):
 
 
 class NotReadyYet(ShardError):
-    """A gate holds the key back. Never counts as a failure of the key."""
+    """A gate holds the key back. Never counts as a failure of the key.
+
+    after_seconds: when it is worth while to run the key again; None: soon, and less often the longer it takes.
+    """
+
+    def __init__(self, message: str = "", *, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
 
 
 class ConflictingOwner(NotReadyYet):

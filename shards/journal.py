@@ -25,6 +25,8 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
                          figures: base and longest delay of the queue, asked: what a server, or the limit of all retries
                          together, asked for, 0 for nothing
     parked               the gate held a key back. cause: why. views: where the views stand
+    act                  one that cannot be taken back. cause: delete, scale, or the author's reason; outcome: as in the
+                         metric of acts. uid, key. resource, version: of what it was done to, as it was decided on
     live                 a live read. outcome: found, absent, failed or over_budget; cause: its purpose
     list, listed,        one list of a view: begun; complete, at a version, with count objects; given up
       unlisted

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from shards.act_metrics import ActMetrics
 from shards.gate_metrics import GateMetrics
 from shards.loop_histogram import LoopHistogram
 
@@ -33,6 +34,7 @@ class ShardMetrics:
         self._gates()
         self.gate = GateMetrics(self._registry)
         self._views()
+        self.acts = ActMetrics(self._registry)
 
     def _reconciles(self) -> None:
         self.reconciles = self._counter(
@@ -46,18 +48,13 @@ class ShardMetrics:
             "controller_runtime_reconcile_errors_total", "Reconciles that failed, by whatever.", "controller"
         )
         self.terminal_errors = self._counter(
-            "controller_runtime_terminal_reconcile_errors_total",
-            "Reconciles that failed for good, until the object changes.",
-            "controller",
+            "controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed for good.", "controller"
         )
         self.timeouts = self._counter(
             "controller_runtime_reconcile_timeouts_total", "Reconciles that took too long.", "controller"
         )
         self.reconcile_seconds = self._histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Duration of a reconcile, requests included.",
-            _SECONDS,
-            "controller",
+            "controller_runtime_reconcile_time_seconds", "Duration of a reconcile.", _SECONDS, "controller"
         )
         self.max_concurrent = self._gauge(
             "controller_runtime_max_concurrent_reconciles",
@@ -127,18 +124,13 @@ class ShardMetrics:
         )
         self.live_reads = self._counter(
             "shardfleet_gate_live_reads_total",
-            "Live reads, by purpose (gate, delete, author, adopt) and result (found, absent, failed, over_budget).",
+            "Live reads, by purpose and result (found, absent, failed, over_budget).",
             "controller",
             "purpose",
             "result",
             "shard",
         )
         self._of_a_shard.append(self.live_reads)
-        self.breaker_open = self._gauge(
-            "shardfleet_breaker_open",
-            "1 while destructive acts of the controller are paused, or let through one at a time to probe.",
-            "controller",
-        )
         self.handover_seconds = self._histogram(
             "shardfleet_handover_gate_seconds",
             "Time from an activation to the opening of its gate, by how it opened: watermark, list.",
@@ -205,6 +197,7 @@ class ShardMetrics:
         for metric in self._of_a_shard:
             metric.remove_by_labels({"controller": controller, "shard": shard})
         self.gate.forget_shard(controller, shard)
+        self.acts.degraded.remove_by_labels({"controller": controller, "shard": shard})
 
     def forget_view(self, view: str, shard: str) -> None:
         """The same of one view of the shard."""

@@ -31,6 +31,20 @@ class QueueSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BreakerSettings:
+    """Of one controller on one worker: a fleet of ten workers may do ten times as much within a window."""
+
+    destructive_limit: int = 100
+    """Destructive acts per window. A controller that wants more at once has usually misread the world."""
+    window_seconds: float = 60.0
+    """Long enough for a person to notice, short enough for an ordinary clean-up to go on by itself."""
+    failures_to_open: int = 3
+    """Failed live reads in a row. One may be a lost packet; three are a server that cannot be asked."""
+    open_seconds: float = 10.0
+    """Pause before the next probe: a server that restarts needs about as long."""
+
+
+@dataclass(frozen=True, slots=True)
 class GateSettings:
     enabled: bool = True
     """Feature gate VersionGate, as configured; whether it is on in a shard now is what `shards.worker_gates` says. Off:
@@ -39,6 +53,10 @@ class GateSettings:
     """How long a view may lag behind an own write or a watermark before one live read settles it."""
     live_reads_per_second: float = 5.0
     """Budget of live reads per controller and worker."""
+    status_stale_window_seconds: float = 150.0
+    """How old a view may be on which a status is still written while the breaker is open. A quiet view is confirmed
+    every 60 s; a silent watch is found after 75 s, and the next one confirms within 60 s: older means trouble."""
+    breaker: BreakerSettings = field(default_factory=BreakerSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -248,7 +249,14 @@ def make_engine(
     own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
-    engine = Engine(controller, range, runtime, stores, sources, lambda resource: own[resource].informer.relist())
+
+    def current_at() -> float:
+        return min(view.informer.current_at for view in own.values())
+
+    def relist(resource: Resource) -> asyncio.Future[str]:
+        return own[resource].informer.relist()
+
+    engine = Engine(controller, range, runtime, stores, sources, relist, current_at)
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:

@@ -12,11 +12,12 @@ from typing import Literal
 
 import msgspec
 
+from fleet.configuration.gate_config import GateConfig
 from fleet.configuration.rollout_config import CanaryConfig, FeatureGates, canary_of
 from fleet.configuration.section import Section
 from fleet.rules.membership import ACTING_SHARE
 from shards.keyrange import PartitionKey
-from shards.settings import ClientSettings, GateSettings, QueueSettings, ScopeSettings, ShardSettings
+from shards.settings import ClientSettings, QueueSettings, ScopeSettings, ShardSettings
 
 
 class ShardsConfig(Section, frozen=True):
@@ -98,17 +99,6 @@ class RebalanceConfig(Section, frozen=True):
     """Seconds for which a fenced worker's shards wait for its return before others take them, 0 or more. Default 0: a
     worker is fenced only after it was silent for a whole lease, many times as long as a restart by its supervisor
     takes; during a grace its keys have no owner. Raise it where moving a shard costs more than waiting."""
-
-
-class GateConfig(Section, frozen=True):
-    """`gate`: how stale caches are held back. Running workers follow this section when the file changes."""
-
-    live_read_after_seconds: float = 2.0
-    """Seconds for which a view may lag behind an own write or a watermark before a live read settles it, above 0.
-    Default 2: watches usually answer within 50 milliseconds, so that 2 seconds mean trouble."""
-    live_reads_per_second: float = 5.0
-    """Budget of live reads per controller and worker, above 0. Default 5: a broken watch must not turn into a
-    request per key."""
 
 
 class QueueConfig(Section, frozen=True):
@@ -224,7 +214,7 @@ class FleetConfig(Section, frozen=True):
 
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""
-        queue, gate, scope = self.queue, self.gate, self.scope
+        queue, scope = self.queue, self.scope
         return ShardSettings(
             partition_by=self.shards.partition_by,
             server_side_sharding=self.feature_gates.server_side_sharding,
@@ -237,11 +227,7 @@ class FleetConfig(Section, frozen=True):
                 retry_burst=queue.retry_burst,
                 resync_seconds=queue.resync_seconds,
             ),
-            gate=GateSettings(
-                enabled=self.feature_gates.version_gate,
-                live_read_after_seconds=gate.live_read_after_seconds,
-                live_reads_per_second=gate.live_reads_per_second,
-            ),
+            gate=self.gate.settings(enabled=self.feature_gates.version_gate),
             scope=ScopeSettings(
                 namespaces=scope.namespaces,
                 label_selector=scope.label_selector,

@@ -12,6 +12,7 @@ import yaml
 
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_errors import translate
+from fleet.configuration.gate_config import GateConfig
 from fleet.configuration.rollout_checks import check_rollout
 from fleet.rules.membership import ACTING_SHARE
 from shards.errors import ConfigError
@@ -38,6 +39,11 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "rebalance.restartGraceSeconds": (0, _ENDLESS),
     "gate.liveReadAfterSeconds": (_ABOVE_ZERO, _ENDLESS),
     "gate.liveReadsPerSecond": (_ABOVE_ZERO, _ENDLESS),
+    "gate.statusStaleWindowSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "gate.breaker.destructiveLimit": (1, _ENDLESS),
+    "gate.breaker.windowSeconds": (_ABOVE_ZERO, _ENDLESS),
+    "gate.breaker.failuresToOpen": (1, _ENDLESS),
+    "gate.breaker.openSeconds": (_ABOVE_ZERO, _ENDLESS),
     "queue.maxConcurrentReconciles": (1, 1024),
     "queue.baseDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
     "queue.maxDelaySeconds": (_ABOVE_ZERO, _ENDLESS),
@@ -166,8 +172,10 @@ def _bounds_text(low: float, high: float) -> str:
 
 
 def _at(values: Mapping[str, Any], path: str) -> Any:
-    section, field = path.split(".")
-    return values[section][field]
+    found: Any = values
+    for name in path.split("."):
+        found = found[name]
+    return found
 
 
 def _check_relations(config: FleetConfig) -> None:
@@ -185,5 +193,21 @@ def _check_relations(config: FleetConfig) -> None:
             f"{config.queue.max_delay_seconds:g} is below baseDelaySeconds ({config.queue.base_delay_seconds:g});"
             " write the longer delay here",
         )
+    _check_gate(config.gate)
     if config.client.burst is not None and config.client.requests_per_second is None:
         raise ConfigError("client.burst", "means nothing without a rate; write client.requestsPerSecond too")
+
+
+def _check_gate(gate: GateConfig) -> None:
+    if gate.status_stale_window_seconds < gate.live_read_after_seconds:
+        raise ConfigError(
+            "gate.statusStaleWindowSeconds",
+            f"{gate.status_stale_window_seconds:g} is below liveReadAfterSeconds ({gate.live_read_after_seconds:g});"
+            " write the longer time here",
+        )
+    if gate.breaker.open_seconds > gate.breaker.window_seconds:
+        raise ConfigError(
+            "gate.breaker.openSeconds",
+            f"{gate.breaker.open_seconds:g} is above windowSeconds ({gate.breaker.window_seconds:g}): the window"
+            f" would be forgotten before the first probe; write at most {gate.breaker.window_seconds:g}",
+        )

@@ -6,18 +6,28 @@ import builtins
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from shards.errors import NotReadyYet
 from shards.objects import Key, Object, ObjectName, Resource
+from shards.ownership.acts import Absent, basis_of, resource_of
+from shards.ownership.confirmed import Confirmed
 from shards.ownership.fence import Fence
-from shards.ownership.fenced import FencedClient, resource_of
-from shards.ownership.view import Listing, View
+from shards.ownership.fenced import FencedClient
+from shards.ownership.lease_sightings import Sign
+from shards.ownership.listing import Listing
+from shards.ownership.view import View
 from shards.veil import Veil
 
 T = TypeVar("T")
+
+LEASES = Resource("coordination.k8s.io", "v1", "leases")
+
+LATER_SECONDS = 0.01
+"""A look at a Lease that comes a rounding error too early costs another one."""
 
 log = logging.getLogger("shards.reconcile")
 """Of what reconciles say."""
@@ -113,15 +123,12 @@ class LiveReads:
             self._fence.found_gone(self._view, resource, name, *held)
         return found
 
-    async def confirm_absent(self, resource: str | Resource, name: str | ObjectName) -> bool:
-        """Whether the object does not exist, by a live read. The only proof of absence."""
-        return await self.get(resource, name) is None
-
 
 class Context:
     """One reconcile's world.
 
-    store: reads of the shard's view. live: budgeted reads from the server. client: the only way to write.
+    store: reads of the shard's view. live: budgeted reads from the server. client: the only way to write. The methods
+    here confirm what an act that cannot be taken back rests on.
     log: carries controller, key and shard. memory: what earlier runs of the key on this worker left in it. It is empty
     at first, after a restart or a move of the shard, and goes with the object: a cache, never a record.
     """
@@ -157,6 +164,41 @@ class Context:
             self._live = LiveReads(self._fence, self._view)
         return self._live
 
+    async def confirm_absent(self, resource: str | Resource, name: str | ObjectName) -> bool:
+        """Whether the object does not exist, by a live read. The only proof of absence."""
+        return await self.live.get(resource, name) is None
+
+    async def confirm_lease_expired(self, namespace: str, name: str) -> bool:
+        """Whether the holder of a Lease has gone, by what this worker saw and by its own clock; never by timestamps.
+
+        True when one version of it was seen by live reads for as long as the largest leaseDurationSeconds that was ever
+        seen in it; likewise for a Lease that is gone, or names no holder. False when it was renewed within that time.
+        Raises NotReadyYet until then: the key runs again when the rest of the time has passed. A look costs a live
+        read. ApiError and Unreachable as they come.
+        """
+        fence, lease = self._fence, ObjectName(namespace, name)
+        asked = fence.clock()
+        found = await fence.read_live(self._view, LEASES, lease, "lease")
+        sign, seconds = fence.leases.look(lease, found, asked, fence.clock())
+        if sign is Sign.WAIT:
+            raise NotReadyYet(
+                f"the Lease {lease} is watched for {seconds:.1f} s more", after_seconds=seconds + LATER_SECONDS
+            )
+        return sign is Sign.EXPIRED
+
+    def confirmed(
+        self, object: Object, *others: Object, reason: str, reads: Sequence[Object | Absent] = ()
+    ) -> Confirmed:
+        """For an act outside the API, such as a failover or the deletion of a cloud resource: `async with`.
+
+        The block is entered when live reads have shown that the objects, and those of `reads`, are as the decision was
+        made on: give them as ctx.store or ctx.live gave them, and Absent(resource, name) for what must not exist.
+        reason: a constant word, for metrics, log and journal. Raises what `client.delete` raises. See `Confirmed` for
+        what holds inside.
+        """
+        bases = [basis_of(self._view, each) for each in (object, *others, *reads)]
+        return Confirmed(self.client.acts, bases, reason)
+
     @property
     def log(self) -> ReconcileLog:
         if self._log is None:
@@ -167,12 +209,28 @@ class Context:
 
     def veil(self) -> Veil | None:
         """What hides the values of the Secrets that this reconcile saw or sent; None for none."""
-        return self._view.veil()
+        secrets = self._view.secrets()
+        return Veil(secrets) if secrets else None
 
     @property
     def sent_back(self) -> bool:
-        """Whether a deletion has to be decided anew."""
-        return self._client is not None and self._client.sent_back
+        """Whether an act has to be decided anew."""
+        return self._client is not None and self._client.acts.sent_back
+
+    @property
+    def acted(self) -> bool:
+        """Whether an act went through, or found its work done."""
+        return self._client is not None and self._client.acts.done
+
+    @property
+    def own_conditions(self) -> Any:
+        """Those in the status of the primary, as this run read them."""
+        return self._view.own_conditions
+
+    @property
+    def paused(self) -> str:
+        """Why the breaker refused an act; "" for none."""
+        return "" if self._client is None else self._client.acts.paused
 
     def revoke(self, why: str) -> None:
         """This reconcile may no longer write, though its shard may; whoever kept its client may not either."""

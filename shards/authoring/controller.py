@@ -96,7 +96,8 @@ class Controller:
     transform: drops, from objects on their way into the view, what no reconcile reads. metadata_only: keeps no more
     than metadata of them. indexes: what the view can be searched by.
     reconcile_timeout_seconds, resync_seconds: instead of the fleet's settings of the queue; a resync of 0 is none.
-    Raises ConfigError from every declaration that cannot work.
+    degraded_condition: whether the condition shardfleet.dev/Degraded shows in the status of a primary whose destructive
+    acts are paused. Raises ConfigError from every declaration that cannot work.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Controller:
         indexes: Sequence[Index] = (),
         reconcile_timeout_seconds: float | None = None,
         resync_seconds: float | None = None,
+        degraded_condition: bool = True,
     ) -> None:
         if not _NAME.fullmatch(name):
             raise ConfigError("name", f"{name!r} is no controller name; use lower-case letters, digits and dashes")
@@ -122,6 +124,7 @@ class Controller:
         self._select(self.primary, "primary", chosen)
         self.reconcile_timeout_seconds = _seconds(f"{name}.reconcile_timeout_seconds", reconcile_timeout_seconds)
         self.resync_seconds = _seconds(f"{name}.resync_seconds", resync_seconds, or_none=True)
+        self.degraded_condition = degraded_condition
         self.owned: tuple[Resource, ...] = ()
         self.watched: tuple[Watch, ...] = ()
         self.plain = False

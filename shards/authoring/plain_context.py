@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from shards.authoring.context import Context, LiveReads, StoreReads
 from shards.objects import Object, ObjectName, Resource
+from shards.ownership.acts import Absent
+from shards.ownership.confirmed import Confirmed
 from shards.ownership.fenced import FencedClient
-from shards.ownership.view import Listing
+from shards.ownership.listing import Listing
 
 T = TypeVar("T")
 
 PLAIN_SLICE = 256
 """Objects that are decoded for a plain function at a time, before the event loop goes on."""
-
-
-class PlainContext:
-    """The same for an ordinary function, which runs in a thread: every call blocks until the event loop has done it.
-
-    store and live are offered through methods of the same names; client's are `create`, `ensure`, `update`, `patch`,
-    `patch_status` and `delete`.
-    """
-
-    __slots__ = ("client", "live", "log", "memory", "request", "store")
-
-    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
-        self.request = context.request
-        self.log = context.log
-        self.memory = context.memory
-        self.store = _PlainStore(context.store, loop)
-        self.live = _PlainLive(context.live, loop)
-        self.client = _PlainClient(context.client, loop)
 
 
 class _Plain:
@@ -46,6 +31,50 @@ class _Plain:
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+class PlainContext(_Plain):
+    """The same for an ordinary function, which runs in a thread: every call blocks until the event loop has done it.
+
+    store and live are offered through methods of the same names; client's are `create`, `ensure`, `update`, `patch`,
+    `patch_status`, `delete` and `scale`.
+    """
+
+    __slots__ = ("_context", "client", "live", "log", "memory", "request", "store")
+
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._context = context
+        self.request = context.request
+        self.log = context.log
+        self.memory = context.memory
+        self.store = _PlainStore(context.store, loop)
+        self.live = _PlainLive(context.live, loop)
+        self.client = _PlainClient(context.client, loop)
+
+    def confirm_absent(self, resource: str | Resource, name: str | ObjectName) -> bool:
+        return self._wait(self._context.confirm_absent(resource, name))
+
+    def confirm_lease_expired(self, namespace: str, name: str) -> bool:
+        return self._wait(self._context.confirm_lease_expired(namespace, name))
+
+    @contextmanager
+    def confirmed(
+        self, object: Object, *others: Object, reason: str, reads: Sequence[Object | Absent] = ()
+    ) -> Iterator[Confirmed]:
+        """An ordinary `with`; what is yielded may be asked from the thread."""
+
+        async def confirmed() -> Confirmed:
+            return self._context.confirmed(object, *others, reason=reason, reads=reads)
+
+        act = self._wait(confirmed())
+        self._wait(act.__aenter__())
+        try:
+            yield act
+        except BaseException as error:
+            self._wait(act.__aexit__(type(error), error, None))
+            raise
+        self._wait(act.__aexit__(None, None, None))
 
 
 class PlainListing(list[Object]):
@@ -113,9 +142,6 @@ class _PlainLive(_Plain):
     def get(self, resource: str | Resource, name: str | ObjectName) -> Object | None:
         return self._wait(self._live.get(resource, name))
 
-    def confirm_absent(self, resource: str | Resource, name: str | ObjectName) -> bool:
-        return self._wait(self._live.confirm_absent(resource, name))
-
 
 class _PlainClient(_Plain):
     __slots__ = ("_client",)
@@ -141,5 +167,22 @@ class _PlainClient(_Plain):
     def patch_status(self, status: Mapping[str, Any]) -> Object:
         return self._wait(self._client.patch_status(status))
 
-    def delete(self, resource: str | Resource, name: str | ObjectName, *, propagation: str = "Background") -> None:
-        self._wait(self._client.delete(resource, name, propagation=propagation))
+    def delete(
+        self,
+        resource: str | Resource,
+        name: str | ObjectName | Object,
+        *,
+        propagation: str = "Background",
+        reads: Sequence[Object | Absent] = (),
+    ) -> None:
+        self._wait(self._client.delete(resource, name, propagation=propagation, reads=reads))
+
+    def scale(
+        self,
+        resource: str | Resource,
+        name: str | ObjectName | Object,
+        replicas: int,
+        *,
+        reads: Sequence[Object | Absent] = (),
+    ) -> None:
+        self._wait(self._client.scale(resource, name, replicas, reads=reads))

@@ -7,8 +7,10 @@ on one worker, over all its shards: an API server in trouble does not care how t
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
+
+from shards.settings import BreakerSettings
 
 
 class TokenBucket:
@@ -89,15 +91,13 @@ class Budget:
         return self._buckets[kind].wait(now)
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerSettings:
-    destructive_limit: int = 100
-    """Destructive acts per window. A controller that wants more at once has usually misread the world."""
-    window_seconds: float = 60.0
-    failures_to_open: int = 3
-    """Failed live reads in a row. One may be a lost packet; three are a server that cannot be asked."""
-    open_seconds: float = 10.0
-    """Pause before the next probe."""
+class Cause(StrEnum):
+    """Why a breaker opened."""
+
+    LIVE_READS = "live_reads"
+    """Live reads failed in a row."""
+    ACTS = "acts"
+    """The window was full."""
 
 
 class BreakerState(StrEnum):
@@ -113,10 +113,14 @@ class Breaker:
 
     closed -> open: live reads failed in a row, or the window is full. open -> half-open: open_seconds have passed.
     half-open -> closed: a live read succeeded and the window has room. half-open -> open: one failed, or it has none.
+
+    on_change: told the cause when it has opened from closed, None when it has closed. A probe that fails opens nothing
+    that was closed.
     """
 
     def __init__(self, settings: BreakerSettings) -> None:
         self._settings = settings
+        self.on_change: Callable[[Cause | None], None] = lambda cause: None
         self._acts: deque[float] = deque()
         """Times of admitted acts within the window, oldest first."""
         self._failures = 0
@@ -125,6 +129,11 @@ class Breaker:
         """When the last probe of the half-open state was admitted; None: none is under way."""
         self.reason = ""
         """Why it is open; "" while closed."""
+
+    @property
+    def opened(self) -> bool:
+        """Whether it is open or half-open."""
+        return self._opened_at is not None
 
     def state(self, now: float) -> BreakerState:
         if self._opened_at is None:
@@ -153,7 +162,8 @@ class Breaker:
         if self._opened_at is not None:
             return self.reason
         if len(self._acts) >= self._settings.destructive_limit:
-            self._open(now, f"{len(self._acts)} destructive acts within {self._settings.window_seconds:g} s")
+            reason = f"{len(self._acts)} destructive acts within {self._settings.window_seconds:g} s"
+            self._open(now, reason, Cause.ACTS)
             return self.reason
         self._acts.append(now)
         return None
@@ -167,17 +177,25 @@ class Breaker:
         if len(self._acts) < self._settings.destructive_limit:
             self._opened_at = self._probe_at = None
             self.reason = ""
+            self.on_change(None)
         elif self._probe_at is not None:
-            self._open(now, self.reason)
+            self._open(now, self.reason, Cause.ACTS)
 
     def read_failed(self, now: float) -> None:
         """A live read got no answer, or a failure."""
         self._failures += 1
         if self._failures >= self._settings.failures_to_open or self.state(now) is BreakerState.HALF_OPEN:
-            self._open(now, f"{self._failures} live reads failed in a row")
+            self._open(now, f"{self._failures} live reads failed in a row", Cause.LIVE_READS)
 
-    def _open(self, now: float, reason: str) -> None:
+    def change(self, settings: BreakerSettings) -> None:
+        """Other limits from now on. What was admitted counts on; an open breaker closes as always, by a probe."""
+        self._settings = settings
+
+    def _open(self, now: float, reason: str, cause: Cause) -> None:
+        closed = self._opened_at is None
         self._opened_at, self._probe_at, self.reason = now, None, reason
+        if closed:
+            self.on_change(cause)
 
     def _forget_old(self, now: float) -> None:
         while self._acts and now - self._acts[0] >= self._settings.window_seconds:

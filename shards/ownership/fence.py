@@ -15,13 +15,17 @@ from shards.api.useragent import UserAgent, words
 from shards.clock import Clock
 from shards.errors import ApiError, ConfigError, NotReadyYet
 from shards.gates.own_writes import OwnWrites
+from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE
 from shards.limits.request_limiter import RequestLimiter
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of
+from shards.ownership.degraded import Degraded
+from shards.ownership.lease_sightings import LeaseSightings
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
+from shards.settings import GateSettings
 from shards.versions import Version, newest
 from shards.watching.source import FilterMode, Source
 
@@ -38,10 +42,12 @@ class Fence:
 
     transport: not limited; whoever sends has waited for the limiter.
     sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
-    that a write or a live read returned (for the watermark). redecided: how often a deletion was decided anew.
-    on_the_wire: tasks with a write that was sent and not answered yet. created: children that were created of late, and
-    when; oldest first. pause: told when a server asks that a key be left alone for so many seconds. gated: whether the
-    version gate holds anything back now. setbacks: how often a history was found to have gone back.
+    that a write or a live read returned (for the watermark). redecided: how often an act was decided anew. leases: what
+    was seen of Leases of others. on_the_wire: tasks with a write that was sent and not answered yet. created: children
+    that were created of late, and when; oldest first. pause: told when a server asks that a key be left alone for so
+    many seconds. degraded: the marks on objects whose acts are paused. gate: the settings of now. current_at: reading
+    of the clock at which the view that is furthest behind was known to be current. gated: whether the version gate
+    holds anything back now. setbacks: how often a history was found to have gone back.
     """
 
     transport: Transport
@@ -54,6 +60,11 @@ class Fence:
     stores: Views
     sources: Mapping[Resource, Source]
     live: LiveReader
+    journal: Journal = NO_JOURNAL
+    leases: LeaseSightings = field(default_factory=LeaseSightings)
+    degraded: Degraded = field(default_factory=Degraded)
+    gate: Callable[[], GateSettings] = GateSettings
+    current_at: Callable[[], float] = lambda: float("inf")
     writes: OwnWrites = field(default_factory=OwnWrites)
     kinds: dict[Resource, str] = field(default_factory=dict)
     highest: dict[Resource, str] = field(default_factory=dict)
@@ -98,16 +109,27 @@ class Fence:
         self.highest[resource] = newest(self.highest.get(resource, ""), meta.resource_version)
         return True
 
+    def check_status(self) -> None:
+        """While the breaker is open, a status is written on a view that is not too old. Raises NotReadyYet."""
+        window = self.gate().status_stale_window_seconds
+        if self.live.guards.breaker.opened and self.clock() - self.current_at() > window:
+            raise NotReadyYet(
+                f"destructive acts of {self.controller} are paused, and its view is older than {window:g} s:"
+                " a status that was made on it is not written"
+            )
+
     def refused(self, key: Key, error: ApiError) -> None:
         """A request for the key failed: a pause that the server asks for begins, whatever the author makes of it."""
         if error.retry_after_seconds:
             self.pause(key, error.retry_after_seconds)
 
-    async def read_live(self, view: View, resource: Resource, name: ObjectName, purpose: str) -> Object | None:
+    async def read_live(
+        self, view: View, resource: Resource, name: ObjectName, purpose: str, *, subresource: str = ""
+    ) -> Object | None:
         """A live read for a reconcile. None: no such object. Raises NotReadyYet, ApiError, Unreachable."""
         agent = self.user_agent(view, resource, "live" if purpose == "author" else purpose)
         try:
-            return await self.live.get(resource, name, purpose=purpose, user_agent=agent)
+            return await self.live.get(resource, name, purpose=purpose, user_agent=agent, subresource=subresource)
         except ApiError as error:
             self.refused(view.key, error)
             raise

@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shards.errors import (
     AlreadyExists,
-    BreakerOpen,
     ConfigError,
-    Conflict,
-    ConflictingOwner,
     NotFound,
     NotReadyYet,
     TerminalError,
 )
 from shards.keyrange import slot_of
 from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
+from shards.ownership.acts import Absent, Acts, Basis, basis_of, resource_of
 from shards.ownership.child import completed
+from shards.ownership.degraded import mark_in
 from shards.ownership.desired import merge_changes, status_changes
 from shards.ownership.fence import Fence
 from shards.ownership.fenced_requests import FencedRequests
-from shards.ownership.view import Snapshot, View, controller_uid
-
-REDECISIONS = 3
-"""Times that a deletion is decided anew because only the version moved. Then the last live read is good enough: an
-object whose status changes ten times a second must still be deletable."""
+from shards.ownership.overlay import Snapshot
+from shards.ownership.scaling import Scaling
+from shards.ownership.view import View, controller_uid
 
 
 class FencedClient:
@@ -43,7 +39,7 @@ class FencedClient:
     ApiError and Unreachable.
     """
 
-    __slots__ = ("_fence", "_requests", "_turns", "_view", "sent_back")
+    __slots__ = ("_fence", "_requests", "_turns", "_view", "acts")
 
     def __init__(self, fence: Fence, view: View) -> None:
         self._fence = fence
@@ -51,8 +47,7 @@ class FencedClient:
         self._requests = FencedRequests(fence, view)
         self._turns: defaultdict[tuple[Resource, ObjectName], asyncio.Lock] = defaultdict(asyncio.Lock)
         """Patches of one object go one after the other: of two at a time, one would name a version that is past."""
-        self.sent_back = False
-        """Whether a deletion has to be decided anew."""
+        self.acts = Acts(self._requests)
 
     def revoke(self, why: str) -> None:
         """This reconcile may no longer write, though its shard may."""
@@ -98,7 +93,7 @@ class FencedClient:
                 current = await self._requests.read(resource, name, "adopt")
                 if current is None:
                     raise
-        self._check_controller(resource, name, current)
+        self.acts.check_controller(resource, name, current)
         if current["metadata"].get("deletionTimestamp"):
             raise NotReadyYet(f"{resource} {name} is being deleted")
         patch = merge_changes(current, body)
@@ -140,72 +135,95 @@ class FencedClient:
         return await self._patch("patch", resource_of(resource), self._resolve(name), patch, subresource)
 
     async def patch_status(self, status: Mapping[str, Any]) -> Object:
-        """Merge patch of the primary's status; no request when nothing differs. Raises TerminalError without one."""
-        view = self._view
+        """Merge patch of the primary's status; no request when nothing differs. Raises TerminalError without one.
+
+        While destructive acts are paused, NotReadyYet where the view is older than gate.statusStaleWindowSeconds.
+        """
+        current = self._view.own()
+        if current is None:
+            raise TerminalError(f"{self._view.key} is gone: it has no status")
+        acts = self.acts
+        whole = self._fence.degraded.merged(status, current, paused=acts.paused, cleared=acts.done)
+        return await self._patch_status("status", current, whole)
+
+    async def mark(self, *, cleared: bool) -> None:
+        """Shows in the primary's status whether acts of this run are paused. cleared: none is any more.
+
+        No request where that shows already, and where it cannot be shown. Raises what `patch_status` raises.
+        """
+        view, degraded = self._view, self._fence.degraded
         current = view.own()
         if current is None:
-            raise TerminalError(f"{view.key} is gone: it has no status")
+            return
+        if view.trimmed(view.primary, view.name, current["metadata"]["resourceVersion"]):
+            degraded.off = "its view is trimmed: other conditions would be lost"
+            return
+        wanted = degraded.merged({}, current, paused=self.acts.paused, cleared=cleared)
+        answer = await self._patch_status("degraded", current, wanted)
+        if mark_in((answer.get("status") or {}).get("conditions")) != mark_in(wanted.get("conditions")) and wanted:
+            degraded.off = "the server drops status.conditions: the resource's schema has none"
+
+    async def _patch_status(self, reason: str, current: Object, status: Mapping[str, Any]) -> Object:
         changes = status_changes(current.get("status") or {}, status)
         if not changes:
             return current
-        return await self._patch("status", view.primary, view.name, {"status": changes}, "status")
+        return await self._patch(reason, self._view.primary, self._view.name, {"status": changes}, "status")
 
     async def delete(
-        self, resource: str | Resource, name: str | ObjectName, *, propagation: str = "Background"
+        self,
+        resource: str | Resource,
+        name: str | ObjectName | Object,
+        *,
+        propagation: str = "Background",
+        reads: Sequence[Object | Absent] = (),
     ) -> None:
         """Deletes the object that this reconcile decided on, after a live read; one that is gone already is a success.
 
-        Raises BreakerOpen while destructive acts are paused, NotReadyYet when live reads are over their budget,
-        Conflict when the object has changed since (decide again), ConflictingOwner when another primary controls it.
+        name: or the object itself as it was read, where the run read it more than once. reads: the other objects that
+        the decision was made on; they are read live too. Raises BreakerOpen while destructive acts are paused,
+        NotReadyYet when live reads are over their budget, Conflict when one of them has changed since (decide again),
+        ConflictingOwner when another primary controls the object.
         """
-        resource, name = resource_of(resource), self._resolve(name)
-        fence, view = self._fence, self._view
-        self._requests.deadline()
-        fence.room_for_destruction(view.key)
-        self._unless_paused(fence.live.refuse_destructive())
-        decided = view.snapshot(resource, name)
-        found = await self._requests.read(resource, name, "delete", decided=decided)
-        if found is None:
-            return
-        if self._fence.owns(resource):
-            self._check_controller(resource, name, found)
-        live = Snapshot.of(found)
-        self._decide_again(resource, name, decided, live)
-        options = {
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "propagationPolicy": propagation,
-            "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
-        }
-        self._requests.deadline()
-        self._unless_paused(fence.live.admit_destructive())
-        try:
-            await self._requests.write("delete", resource, name, options, method="DELETE", snapshot=live)
-        except NotFound:
-            fence.found_gone(view, resource, name, *live)
-        fence.redecided.get(view.key, {}).pop((resource, name), None)
+        basis = self._basis(resource_of(resource), name)
+        await self.acts.delete(basis, propagation, self._others(basis, reads))
 
-    def _unless_paused(self, refusal: str | None) -> None:
-        if refusal is not None:
-            raise BreakerOpen(f"destructive acts of {self._fence.controller} are paused: {refusal}")
+    async def scale(
+        self,
+        resource: str | Resource,
+        name: str | ObjectName | Object,
+        replicas: int,
+        *,
+        reads: Sequence[Object | Absent] = (),
+    ) -> None:
+        """Sets how many replicas are wanted, through the scale subresource; no request when it is that many already.
 
-    def _decide_again(self, resource: Resource, name: ObjectName, decided: Snapshot | None, live: Snapshot) -> None:
-        """Raises Conflict when the decision was made on another state than the live one, within REDECISIONS."""
-        if decided is None or decided == live:
-            return
-        times = self._fence.redecided.setdefault(self._view.key, {})
-        times[resource, name] = times.get((resource, name), 0) + 1
-        if decided.uid == live.uid and times[resource, name] > REDECISIONS:
-            return
-        self.sent_back = True
-        writes, key = self._fence.writes, self._view.key
-        if resource in self._fence.sources and not writes.expects(key, resource, live.uid):
-            writes.stale(writes.begin(key, resource, name, *decided))
-        raise Conflict(409, "Conflict", f"{resource} {name} has changed since the deletion was decided")
+        More than before is a write as any other; fewer is a destructive act: after a live read, within budget and
+        breaker, with the errors of `delete`. name, reads: as there. Raises NotFound for an object that is not there,
+        ConfigError where the resource has no scale subresource, ValueError for what is no number of replicas.
+        """
+        resource = resource_of(resource)
+        basis = self._basis(resource, name)
+        async with self._turns[resource, basis.name]:
+            await Scaling(self._requests, self.acts).scale(basis, replicas, self._others(basis, reads))
+
+    def _basis(self, resource: Resource, name: str | ObjectName | Object) -> Basis:
+        if isinstance(name, Mapping):
+            found = basis_of(self._view, name)
+            if found.resource != resource:
+                raise ConfigError(str(resource), f"the object given is of {found.resource}")
+            return found
+        named = self._resolve(name)
+        return Basis(resource, named, self._view.decision(resource, named))
+
+    def _others(self, basis: Basis, reads: Sequence[Object | Absent]) -> list[Basis]:
+        """What the act rests on besides the object itself, which is read anyway."""
+        return [each for each in (basis_of(self._view, given) for given in reads) if each[:3] != basis[:3]]
 
     async def _patch(
         self, reason: str, resource: Resource, name: ObjectName, patch: Mapping[str, Any], subresource: str = ""
     ) -> Object:
+        if subresource == "status":
+            self._fence.check_status()
         async with self._turns[resource, name]:
             return await self._patch_in_turn(reason, resource, name, patch, subresource)
 
@@ -257,12 +275,6 @@ class FencedClient:
         if (found["metadata"].get("labels") or {}).get(SLOT_LABEL) != slot:
             await self._patch("patch", resource, name, {"metadata": {"labels": {SLOT_LABEL: slot}}})
 
-    def _check_controller(self, resource: Resource, name: ObjectName, found: Object) -> None:
-        uid = controller_uid(found)
-        if uid != self._view.key.uid:
-            whose = f"is controlled by {uid}" if uid else "has no controller"
-            raise ConflictingOwner(f"{resource} {name} {whose}, not by {self._view.key} ({self._view.key.uid})")
-
     def _named(self, body: Object) -> ObjectName:
         metadata = body.get("metadata", {})
         if not metadata.get("name"):
@@ -281,13 +293,3 @@ def _preconditions(metadata: Mapping[str, Any]) -> Snapshot:
     if not version.strip("0"):
         raise ValueError(f"metadata.resourceVersion is {version!r}, which servers take for whatever is there")
     return Snapshot(uid, version)
-
-
-@lru_cache(maxsize=1024)
-def _parsed(text: str) -> Resource:
-    return Resource.parse(text)
-
-
-def resource_of(resource: str | Resource) -> Resource:
-    """Raises ConfigError for text that names no resource."""
-    return _parsed(resource) if isinstance(resource, str) else resource

@@ -11,7 +11,8 @@ from shards.errors import ApiError, Conflict, NotFound, NotOwner, NotReadyYet, T
 from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
-from shards.ownership.view import Snapshot, View
+from shards.ownership.overlay import Snapshot
+from shards.ownership.view import View
 from shards.versions import Version
 
 REQUEST_SECONDS = 30.0

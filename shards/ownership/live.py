@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
 import msgspec
@@ -12,11 +13,13 @@ from shards.clock import Clock
 from shards.errors import ApiError, NotFound, NotReadyYet, Unreachable
 from shards.journal import NO_JOURNAL, Journal, Note
 from shards.keyrange import slot_of
-from shards.limits.breaker import Breaker, BreakerSettings, BreakerState, Budget
+from shards.limits.breaker import Breaker, Budget, Cause
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Object, ObjectName, Resource
 from shards.ownership.view import controller_uid
 from shards.settings import GateSettings
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 10.0
 """A live read that takes longer is worth less than the next one."""
@@ -42,11 +45,17 @@ class Guards:
 
     @classmethod
     def of(cls, settings: GateSettings, now: float) -> Guards:
-        return cls(Budget(*_rate_and_burst(settings), now), Breaker(BreakerSettings()))
+        return cls(Budget(*_rate_and_burst(settings), now), Breaker(settings.breaker))
 
     def change(self, settings: GateSettings, now: float) -> None:
         """Other limits from now on; what was counted so far stays counted."""
         self.budget.change(*_rate_and_burst(settings), now)
+        self.breaker.change(settings.breaker)
+
+
+def in_trouble(error: ApiError | Unreachable) -> bool:
+    """Whether nothing can be asked of the server at present."""
+    return isinstance(error, Unreachable) or error.status >= 500 or error.status in _TROUBLE
 
 
 def _rate_and_burst(settings: GateSettings) -> tuple[float, float]:
@@ -75,19 +84,18 @@ class LiveReader:
         self._controller = controller
         self._journal = journal
         self._shard = shard
+        guards.breaker.on_change = self._changed  # of all shards of a worker one tells, whichever came last
+        for cause in Cause:
+            metrics.acts.openings.labels(controller, cause)
         self._show_breaker()
 
     def refuse_destructive(self) -> str | None:
         """Why no destructive act may be prepared now; None when one may."""
-        refusal = self.guards.breaker.refusal(self._clock())
-        self._show_breaker()
-        return refusal
+        return self.guards.breaker.refusal(self._clock())
 
     def admit_destructive(self) -> str | None:
         """None when a destructive act may be sent now (the breaker counts it); else why not."""
-        refusal = self.guards.breaker.admit(self._clock())
-        self._show_breaker()
-        return refusal
+        return self.guards.breaker.admit(self._clock())
 
     def affordable(self) -> bool:
         """Whether the gate may read now, without waiting; it is paid for if so."""
@@ -97,7 +105,9 @@ class LiveReader:
         """The gate could not read: that is counted too."""
         self._count("gate", "over_budget")
 
-    async def get(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
+    async def get(
+        self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "", subresource: str = ""
+    ) -> Object | None:
         """The object as the server has it now; None when the server says that it is not there.
 
         Waits for the budget up to PATIENCE_SECONDS. Raises NotReadyYet when that is not enough, ApiError, Unreachable.
@@ -110,12 +120,15 @@ class LiveReader:
             raise NotReadyYet(f"live reads of {self._controller} are over their budget for {seconds:.1f} s")
         if wait:
             await asyncio.sleep(wait)
-        return await self.read(resource, name, purpose=purpose, user_agent=user_agent)
+        return await self.read(resource, name, purpose=purpose, user_agent=user_agent, subresource=subresource)
 
-    async def read(self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "") -> Object | None:
+    async def read(
+        self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "", subresource: str = ""
+    ) -> Object | None:
         """The same, for a read that is paid for."""
         try:
-            answer = await self._ask(resource.path(name.namespace, name.name), (), purpose, user_agent)
+            path = resource.path(name.namespace, name.name, subresource)
+            answer = await self._ask(path, (), purpose, user_agent)
         except NotFound as error:
             if not error.reason:
                 # No Status object: some other server's or a proxy's 404, which says nothing about the object.
@@ -145,7 +158,7 @@ class LiveReader:
             )
         except ApiError as error:
             if not (isinstance(error, NotFound) and error.reason):
-                self._failed(purpose, server_in_trouble=error.status >= 500 or error.status in _TROUBLE)
+                self._failed(purpose, server_in_trouble=in_trouble(error))
             raise
         except Unreachable:
             self._failed(purpose, server_in_trouble=True)
@@ -153,18 +166,24 @@ class LiveReader:
 
     def _answered(self, purpose: str, result: str) -> None:
         self.guards.breaker.read_succeeded(self._clock())
-        self._show_breaker()
         self._count(purpose, result)
 
     def _failed(self, purpose: str, *, server_in_trouble: bool) -> None:
         if server_in_trouble:
             self.guards.breaker.read_failed(self._clock())
-            self._show_breaker()
         self._count(purpose, "failed")
 
     def _show_breaker(self) -> None:
-        closed = self.guards.breaker.state(self._clock()) is BreakerState.CLOSED
-        self._metrics.breaker_open.labels(self._controller).set(0 if closed else 1)
+        breaker = self.guards.breaker
+        self._metrics.acts.breaker_open.labels(self._controller).set(1 if breaker.opened else 0)
+
+    def _changed(self, cause: Cause | None) -> None:
+        self._show_breaker()
+        if cause is None:
+            log.warning("destructive acts of %s go on", self._controller)
+            return
+        self._metrics.acts.openings.labels(self._controller, cause).inc()
+        log.warning("destructive acts of %s are paused: %s", self._controller, self.guards.breaker.reason)
 
     def _count(self, purpose: str, result: str) -> None:
         self._metrics.live_reads.labels(self._controller, purpose, result, self._shard).inc()

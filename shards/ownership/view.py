@@ -5,16 +5,16 @@ The overlay lasts for one reconcile and is never written into a store: a stored 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
-
-import msgspec
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 from shards.errors import ConfigError
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
+from shards.ownership.listing import Listing
+from shards.ownership.overlay import Live, Snapshot
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
-from shards.veil import Veil, is_secret
+from shards.veil import is_secret
 from shards.versions import at_least, newest
 
 T = TypeVar("T")
@@ -23,75 +23,23 @@ Views = Mapping[Resource, StoreReader]
 Place = tuple[Resource, ObjectName]
 
 
-class Live:
-    """Newer than the store at the time.
-
-    raw: JSON of the object; None: it is not there. version: of the object, "" where none is known. hidden: the store's
-    filter does not pass it, so that its absence there proves nothing.
-    """
-
-    __slots__ = ("hidden", "raw", "uid", "version")
-
-    def __init__(self, object: Object | None, version: str, hidden: bool = False, *, raw: bytes | None = None) -> None:
-        """raw: the object's JSON where the caller has it. What happens to the object later changes nothing here."""
-        self.raw = msgspec.json.encode(object) if raw is None and object is not None else raw
-        self.uid: str = "" if object is None else object["metadata"]["uid"]
-        self.version = version
-        self.hidden = hidden
-
-    @property
-    def object(self) -> Object | None:
-        """A copy of its own for every caller."""
-        if self.raw is None:
-            return None
-        decoded: Object = msgspec.json.decode(self.raw)
-        return decoded
-
-
-class Snapshot(NamedTuple):
-    """Identity of an object that a decision was made on: the preconditions of the write that follows."""
-
-    uid: str
-    resource_version: str
-
-    @classmethod
-    def of(cls, body: Object) -> Snapshot:
-        metadata = body["metadata"]
-        return cls(metadata["uid"], metadata["resourceVersion"])
-
-
-class Listing:
-    """Objects of a view, decoded one by one as they are asked for; each is a copy of the caller's own.
-
-    What is not in it may exist all the same, as with every read of a view: filters hide other shards' objects.
-    unknown: objects of which nobody knows whether they belong, because the index's function failed for them.
-    """
-
-    __slots__ = ("_get", "names", "unknown")
-
-    def __init__(
-        self, names: list[ObjectName], unknown: tuple[ObjectName, ...], get: Callable[[ObjectName], Object | None]
-    ) -> None:
-        self.names = names
-        self.unknown = unknown
-        self._get = get
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __iter__(self) -> Iterator[Object]:
-        """In order of namespace and name. What has gone since is left out; what has changed comes as it is now."""
-        return self.part(0, len(self.names))
-
-    def part(self, begin: int, end: int) -> Iterator[Object]:
-        """Those of `names[begin:end]`."""
-        return (found for name in self.names[begin:end] if (found := self._get(name)) is not None)
-
-
 class View:
     """Reads of one reconcile. Remembers what was read, so that writes carry exactly those versions."""
 
-    __slots__ = ("_floors", "_overlay", "_read", "_secrets", "_setbacks", "_stores", "key", "name", "primary")
+    __slots__ = (
+        "_floors",
+        "_gone",
+        "_overlay",
+        "_read",
+        "_secrets",
+        "_setbacks",
+        "_stores",
+        "_torn",
+        "key",
+        "name",
+        "own_conditions",
+        "primary",
+    )
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
         self.primary = primary
@@ -103,6 +51,12 @@ class View:
         self._read: dict[Place, Snapshot] = {}
         self._secrets: tuple[Object, ...] = ()
         """Those that it saw or sent, and that no store holds."""
+        self.own_conditions: Any = None
+        """Those in the status of the primary, as it was last read."""
+        self._torn: dict[Place, Snapshot] = {}
+        """What was read in one state and later, as the view moved on, in another: the first of them."""
+        self._gone: dict[str, Place] = {}
+        """By UID: what was read, and is not there any more."""
         self._floors: dict[Resource, str] = {}
         """Highest version known from answers, per resource; the store may be behind it."""
         if overlay:
@@ -116,6 +70,10 @@ class View:
         """How often the history of a view went back since it was made: what was decided is of another world then."""
         return sum(store.regressions for store in self._stores.values()) - self._setbacks
 
+    def holds(self, resource: Resource) -> bool:
+        """Whether the shard keeps a view of the resource."""
+        return resource in self._stores
+
     def get(self, resource: Resource, name: ObjectName) -> Object | None:
         """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.
 
@@ -125,8 +83,21 @@ class View:
         live = self._above(resource, name, store)
         found = store.get(name) if live is None else live.object
         if found is not None:
-            self._read[resource, name] = Snapshot.of(found)
+            self._given((resource, name), Snapshot.of(found))
         return found
+
+    def _given(self, place: Place, snapshot: Snapshot) -> None:
+        """The author sees this state of the object."""
+        known = self._read.get(place)
+        if known is not None and known != snapshot:
+            self._torn.setdefault(place, known)
+        self._read[place] = snapshot
+
+    def peek(self, resource: Resource, name: ObjectName) -> Object | None:
+        """The same as `get` for the framework: nothing is decided on it."""
+        store = self._store(resource)
+        live = self._above(resource, name, store)
+        return store.get(name) if live is None else live.object
 
     def get_as(self, resource: Resource, name: ObjectName, type: type[T]) -> T | None:
         """The same as the caller's own msgspec.Struct. Raises msgspec.ValidationError where the object does not fit."""
@@ -135,11 +106,11 @@ class View:
         if live is None:
             held = store.version_of(name)
             if held is not None:
-                self._read[resource, name] = Snapshot(*held)
+                self._given((resource, name), Snapshot(*held))
             return store.get_as(name, type)
         if live.raw is None:
             return None
-        self._read[resource, name] = Snapshot(live.uid, live.version)
+        self._given((resource, name), Snapshot(live.uid, live.version))
         return decoder_of(type).decode(live.raw)
 
     def own_as(self, type: type[T]) -> T | None:
@@ -198,7 +169,10 @@ class View:
     def own(self) -> Object | None:
         """The primary; None when it is gone, or when another object (with another UID) has its name."""
         found = self.get(self.primary, self.name)
-        return found if found is not None and found["metadata"]["uid"] == self.key.uid else None
+        if found is None or found["metadata"]["uid"] != self.key.uid:
+            return None
+        self.own_conditions = (found.get("status") or {}).get("conditions")
+        return found
 
     def shows_own(self) -> bool:
         """Whether `own` gives an object."""
@@ -231,6 +205,25 @@ class View:
             self._read[resource, name] = known
         return known
 
+    def decision(self, resource: Resource, name: ObjectName) -> Snapshot | None:
+        """What a decision about the object was made on: of two states that the view showed in this run, the first."""
+        return self._torn.get((resource, name)) or self.snapshot(resource, name)
+
+    def decided_on(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
+        """A live read found another state, which the author has not seen: writes carry the one that was decided on."""
+        self._read[resource, name] = snapshot
+
+    def place_of(self, uid: str) -> Place | None:
+        """Where an object of that UID was read; None where it was not read in this run, and no view shows it."""
+        for place, snapshot in self._read.items():
+            if snapshot.uid == uid:
+                return place
+        for resource, store in self._stores.items():
+            name = store.name_of(uid)
+            if name is not None:
+                return resource, name
+        return self._gone.get(uid)
+
     def remember(
         self,
         resource: Resource,
@@ -246,7 +239,9 @@ class View:
         version: where body is None, the last version that is known of the object. hidden, raw: see Live.
         """
         if body is None:
-            self._read.pop((resource, name), None)
+            read = self._read.pop((resource, name), None)
+            if read is not None:
+                self._gone[read.uid] = (resource, name)
             self._overlay[resource, name] = Live(None, version)
             return
         snapshot = Snapshot.of(body)
@@ -268,13 +263,10 @@ class View:
         if is_secret(resource):
             self._secrets = (*self._secrets, body)
 
-    def veil(self) -> Veil | None:
-        """What hides the values of all Secrets that this reconcile saw or sent; None where there are none."""
+    def secrets(self) -> list[Object]:
+        """Those that this reconcile saw or sent."""
         read = [place for place in self._read if is_secret(place[0]) and place[0] in self._stores]
-        if not (read or self._secrets):
-            return None
-        found = (self.get(*place) for place in read)
-        return Veil([*self._secrets, *(each for each in found if each is not None)])
+        return [*self._secrets, *(each for place in read if (each := self.get(*place)) is not None)]
 
     def version(self, resource: Resource) -> str:
         """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""

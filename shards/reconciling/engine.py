@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
@@ -65,11 +65,12 @@ class Engine:
         stores: Views,
         sources: Mapping[Resource, Source],
         relist: Relist,
+        current_at: Callable[[], float],
     ) -> None:
-        self.controller = controller
-        self.shard = shard
+        self.controller, self.shard = controller, shard
         self.stores = stores
         self.sources = sources
+        self._current_at = current_at
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
         self._alarm = Alarm()
         self._gate_meters = GateMeters(runtime, controller.name, str(shard), stores)
@@ -90,8 +91,7 @@ class Engine:
         self._crew = Crew(self._run, self._reconciler.waits, runtime.turn.then, *names)
         self.running = self._crew.running
         self._tasks: list[asyncio.Task[None]] = []
-        self._closed = False
-        self._held = False
+        self._closed = self._held = False
         self._cleaned_at = runtime.clock()
         runtime.slots.join(controller.name)
 
@@ -108,7 +108,7 @@ class Engine:
         def pause(key: Key, seconds: float) -> None:
             self.queue.pause(key, seconds, runtime.clock())
 
-        self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause)
+        self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause, self._current_at)
         self._crew.start()
         own = self.controller.resync_seconds
         period = runtime.settings.queue.resync_seconds if own is None else own

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from shards.authoring.controller import Controller
 from shards.objects import Key, Resource
+from shards.ownership.degraded import Degraded, unmarkable
 from shards.ownership.fence import Fence
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
@@ -21,9 +22,10 @@ def make_fence(
     stores: Views,
     sources: Mapping[Resource, Source],
     pause: Callable[[Key, float], None],
+    current_at: Callable[[], float],
 ) -> Fence:
-    """pause: of a key, for as many seconds as a server asked for."""
-    guards, shard = runtime.guards_of(controller.name), str(tenure.range)
+    """pause: of a key, for as many seconds as a server asked for. current_at: of the view that is furthest behind."""
+    guards = runtime.guards_of(controller.name)
     return Fence(
         transport=runtime.transport,
         limiter=runtime.limiter,
@@ -45,5 +47,9 @@ def make_fence(
         ),
         kinds=runtime.kinds,
         pause=pause,
+        journal=runtime.journal,
+        degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
+        gate=lambda: runtime.settings.gate,
+        current_at=current_at,
         gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
     )

@@ -16,7 +16,8 @@ from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.fence import Fence
-from shards.ownership.view import Live, Place, View, Views
+from shards.ownership.overlay import Live
+from shards.ownership.view import Place, View, Views
 from shards.queue.workqueue import WorkQueue
 from shards.reconciling.gate_meters import GateMeters
 from shards.runtime import WorkerRuntime

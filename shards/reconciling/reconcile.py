@@ -24,11 +24,13 @@ from shards.journal import Note
 from shards.keyrange import KeyRange
 from shards.objects import Key
 from shards.ownership.fence import Fence
-from shards.ownership.view import Live, Place, View, Views
+from shards.ownership.overlay import Live
+from shards.ownership.view import Place, View, Views
 from shards.queue.failing_keys import FailingKeys
 from shards.queue.sentences import clause, sentence
 from shards.queue.waiting_keys import WaitingKeys, WaitsFor
 from shards.queue.workqueue import WorkQueue
+from shards.reconciling.pauses import Pauses
 from shards.reconciling.run_timer import RunTimer
 from shards.runtime import WorkerRuntime
 
@@ -79,6 +81,7 @@ class Reconciler:
         self.failing = FailingKeys()
         self.waiting = WaitingKeys()
         self.timer = RunTimer()
+        self._pauses = Pauses(runtime, controller.name, shard)
         self._conflicts: dict[Key, int] = {}
         """Conflicts in a row."""
         self._memories: dict[Key, dict[str, Any]] = {}
@@ -102,7 +105,8 @@ class Reconciler:
         memory = self._memories.get(key, {})
         context = Context(Request(key.namespace, key.name, key.uid), fence, view, self._shard_name, memory)
         try:
-            return await self._ran(fence, key, context)
+            outcome = await self._ran(fence, key, context)
+            return await self._pauses.after(fence, key, context, outcome)
         finally:
             # Whoever kept the client writes no more: the next reconcile of the key may be running.
             context.revoke("the reconcile has ended")
@@ -193,10 +197,20 @@ class Reconciler:
             return "requeue"
         self.waiting.over(key)
         self._queue.forget(key)
+        self._go_on(key, context)
         if result is not None and result.requeue_after_seconds:
             self._queue.add_after(key, result.requeue_after_seconds, self._runtime.clock())
             return "requeue_after"
         return "success"
+
+    def _go_on(self, key: Key, context: Context) -> None:
+        """An act that was sent back or paused is not done, though the author caught what said so and all is well."""
+        now = self._runtime.clock()
+        if context.paused:
+            self.waiting.waits(key, WaitsFor.BREAKER, clause(context.paused), now)
+            self._queue.add_after(key, BREAKER_SECONDS, now)
+        elif context.sent_back:
+            self._queue.add_after(key, CONFLICT_SECONDS, now)
 
     def _failed(self, fence: Fence, key: Key, context: Context, error: BaseException) -> str:
         """Decides the retry. What the fleet causes is retried soon; what the key causes backs off."""
@@ -227,7 +241,10 @@ class Reconciler:
         if isinstance(error, NotReadyYet):
             context.log.info("waits: %s", error)
             times = self.waiting.waits(key, WaitsFor.READINESS, clause(veil(str(error))), now)
-            self._queue.add_after(key, self._patience(times, owner=isinstance(error, ConflictingOwner)), now)
+            seconds = error.after_seconds
+            if seconds is None:
+                seconds = self._patience(times, owner=isinstance(error, ConflictingOwner))
+            self._queue.add_after(key, seconds, now)
             return "not_ready"
         if isinstance(error, Conflict):
             self._conflicts[key] = self._conflicts.get(key, 0) + 1

@@ -36,6 +36,8 @@ async def reconcile(ctx: Context, request: Request) -> Result | None:
         await asyncio.sleep(60)
     if request.name == "looks":
         await ctx.live.get("demo.shardfleet.dev/v1/websites", request.name)
+    if request.name == "deletes":
+        await ctx.client.delete("v1/secrets", "nothing")
     if request.name == "writes":
         looks = (site.get("status") or {}).get("observedGeneration", 0)
         await ctx.client.patch_status({"observedGeneration": looks + 1})

@@ -62,7 +62,7 @@ async def test_a_running_pod_exports_what_is_documented_and_nothing_else(tmp_pat
         transport = await connect(kubeconfig=str(server.kubeconfig))
         client = Client(transport, user_agent="somebody")
         await client.create(CRDS, "", yaml.safe_load(WEBSITES_FILE.with_name("websites-crd.yaml").read_text()))
-        for name in ("fails", "terminal", "hangs", "looks", "writes"):
+        for name in ("fails", "terminal", "hangs", "looks", "writes", "deletes"):
             await client.create(WEBSITES, "default", website(name))
         with Pod("web-0", config, server.kubeconfig, tmp_path) as pod:
             await eventually(lambda: len(pod.children()) == 3, within_seconds=20, what="the pod runs")

@@ -17,10 +17,11 @@ from fleet.devcluster.faults.words import LostAck, Refuse
 from fleet.devcluster.recording.journal import LOST, REFUSED
 from shards import Context, Controller, Request
 from shards.clock import boot_seconds
-from shards.limits.breaker import Breaker, BreakerSettings
+from shards.limits.breaker import Breaker
 from shards.objects import Object
 from shards.ownership.live import Guards
 from shards.runtime import WorkerRuntime
+from shards.settings import BreakerSettings
 from tests.integration.real_stage import PAGES, SITES, Stage, seen, staged
 
 KEPT, EXPIRED = "kept", "expired"

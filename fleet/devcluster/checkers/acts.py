@@ -251,7 +251,7 @@ class RightIncarnation(Invariant):
         if entry.uid == agent.uid:
             self._primaries.add(entry.resource)
         sent = entry.sent.uid if entry.sent is not None else ""
-        meant = agent.reason == "status" or entry.resource in self._primaries
+        meant = agent.reason in ("status", "degraded") or entry.resource in self._primaries
         primary = meant and f"{entry.namespace}/{entry.name}".lstrip("/") == agent.key
         if not sent and not primary:
             return

@@ -18,9 +18,10 @@ from fleet.devcluster.faults.words import HideEvents
 from shards import Context, Request
 from shards.errors import NotFound
 from shards.gates.own_writes import OVERDUE_SECONDS
-from shards.limits.breaker import Breaker, BreakerSettings
+from shards.limits.breaker import Breaker
 from shards.objects import Object, ObjectName, Resource
 from shards.ownership.fenced_requests import FencedRequests
+from shards.settings import BreakerSettings
 from tests.integration.cases.gated import CONTROLLER, ON_AND_OFF, Gated, gated
 from tests.unit.shards.world import CONFIGMAPS
 

@@ -16,7 +16,8 @@ from shards import Context, Controller, Request
 from shards.keyrange import WHOLE
 from shards.objects import Object, ObjectName, Resource
 from shards.ownership.fenced_requests import FencedRequests
-from shards.ownership.view import Live, View
+from shards.ownership.overlay import Live
+from shards.ownership.view import View
 from shards.shard import Shard
 from shards.stores.store import StoreReader
 from shards.watching.listing import Listing

@@ -35,7 +35,7 @@ class Orphans:
         site = page["metadata"]["labels"]["site"]
         if ctx.store.get(WEBSITES, site) is not None:
             return
-        if not self.confirmed or await ctx.live.confirm_absent(WEBSITES, site):
+        if not self.confirmed or await ctx.confirm_absent(WEBSITES, site):
             await ctx.client.delete(CONFIGMAPS, request.name)
 
 

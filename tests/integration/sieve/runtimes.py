@@ -15,8 +15,9 @@ import pytest
 
 from shards.errors import NotFound
 from shards.objects import ObjectName, Resource
+from shards.ownership.acts import resource_of
 from shards.ownership.fence import Fence
-from shards.ownership.fenced import FencedClient, resource_of
+from shards.ownership.fenced import FencedClient
 from shards.ownership.view import View
 from shards.settings import GateSettings, ShardSettings
 from shards.watching.listing import Listing

@@ -60,7 +60,7 @@ def labels_of(names: set[str]) -> set[str]:
     """What the metrics behind these names are divided by."""
     found: set[str] = set()
     shards = ShardMetrics()
-    for holder in (shards, shards.gate, RequestMetrics(), FleetMetrics(CollectorRegistry())):
+    for holder in (shards, shards.gate, shards.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
         for metric in vars(holder).values():
             if any(name.startswith(getattr(metric, "_name", "-")) for name in names):
                 found.update(getattr(metric, "_labelnames", ()) or getattr(metric, "_labels", ()))

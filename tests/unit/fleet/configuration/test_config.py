@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fleet.configuration import config, rollout_config
+from fleet.configuration import config, gate_config, rollout_config
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import config_from
 from shards.keyrange import PartitionKey
+from shards.settings import BreakerSettings
 
 ROOT = Path(__file__).parents[4]
 DOCUMENT = {"fleet": "web", "controller": "websites:app"}
@@ -28,7 +29,7 @@ def fields(section: type[msgspec.Struct] = FleetConfig, path: str = "") -> Itera
 
 def documented_attributes() -> set[tuple[str, str]]:
     found = set()
-    sources = [Path(str(module.__file__)).read_text() for module in (config, rollout_config)]
+    sources = [Path(str(module.__file__)).read_text() for module in (config, gate_config, rollout_config)]
     nodes = [node for source in sources for node in ast.parse(source).body]
     for node in nodes:
         if isinstance(node, ast.ClassDef):
@@ -40,7 +41,8 @@ def documented_attributes() -> set[tuple[str, str]]:
 
 def test_every_field_has_a_docstring() -> None:
     documented = documented_attributes()
-    sections = [kind for kind in vars(config).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+    kinds = (vars(config) | vars(gate_config) | vars(rollout_config)).values()
+    sections = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
     named = {
         (section.__name__, field.name)
         for section in sections
@@ -89,7 +91,12 @@ def test_shard_settings_carry_what_the_file_says() -> None:
             **DOCUMENT,
             "shards": {"partitionBy": "namespace"},
             "queue": {"maxConcurrentReconciles": 3, "maxDelaySeconds": 9, "reconcileTimeoutSeconds": 4},
-            "gate": {"liveReadAfterSeconds": 1.5, "liveReadsPerSecond": 2},
+            "gate": {
+                "liveReadAfterSeconds": 1.5,
+                "liveReadsPerSecond": 2,
+                "statusStaleWindowSeconds": 90,
+                "breaker": {"destructiveLimit": 7, "windowSeconds": 30, "failuresToOpen": 2, "openSeconds": 4},
+            },
             "scope": {"namespaces": ["a"], "labelSelector": "x=y"},
             "client": {"requestsPerSecond": 20, "burst": 30, "fleetRequestsPerSecond": 100},
             "featureGates": {"VersionGate": False, "ServerSideSharding": "off"},
@@ -100,6 +107,8 @@ def test_shard_settings_carry_what_the_file_says() -> None:
     assert settings.queue.reconcile_timeout_seconds == 4
     assert (settings.gate.enabled, settings.gate.live_read_after_seconds) == (False, 1.5)
     assert settings.gate.live_reads_per_second == 2
+    assert settings.gate.status_stale_window_seconds == 90
+    assert settings.gate.breaker == BreakerSettings(7, 30, 2, 4)
     assert (settings.scope.namespaces, settings.scope.label_selector) == (("a",), "x=y")
     assert settings.server_side_sharding == "off"
     assert (settings.client.requests_per_second, settings.client.burst) == (20, 30)

@@ -62,6 +62,23 @@ REFUSED = {
         "client: {burst: 5, fleetRequestsPerSecond: 9}",
         "client.burst: means nothing without a rate; write client.requestsPerSecond too",
     ),
+    "a limit of nothing": (
+        "gate: {breaker: {destructiveLimit: 0}}",
+        "gate.breaker.destructiveLimit: 0 is out of bounds; write at least 1",
+    ),
+    "a misspelt field of the breaker": (
+        "gate: {breaker: {openSecond: 3}}",
+        "gate.breaker.openSecond: there is no such field; did you mean openSeconds?",
+    ),
+    "a pause that outlasts the window": (
+        "gate: {breaker: {windowSeconds: 5, openSeconds: 6}}",
+        "gate.breaker.openSeconds: 6 is above windowSeconds (5): the window would be forgotten before the first probe;"
+        " write at most 5",
+    ),
+    "statuses that wait before a live read settles anything": (
+        "gate: {liveReadAfterSeconds: 3, statusStaleWindowSeconds: 2}",
+        "gate.statusStaleWindowSeconds: 2 is below liveReadAfterSeconds (3); write the longer time here",
+    ),
     "a delay of nothing": (
         "queue: {baseDelaySeconds: 0}",
         "queue.baseDelaySeconds: 0 is out of bounds; write a number above 0",

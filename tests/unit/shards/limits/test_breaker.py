@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shards.limits.breaker import Breaker, BreakerSettings, BreakerState, Budget, TokenBucket
+from shards.limits.breaker import Breaker, BreakerState, Budget, Cause, TokenBucket
+from shards.settings import BreakerSettings
 
 SETTINGS = BreakerSettings(destructive_limit=3, window_seconds=60, failures_to_open=3, open_seconds=10)
 
@@ -56,6 +57,12 @@ class TestBudget:
                 pass
             served += budget.take(1 - greedy, tenth / 10) if tenth % 3 == 0 else 0
         assert served == 200
+
+    def test_another_rate_holds_from_now_on(self) -> None:
+        budget = Budget(rate=10, burst=20, now=0)
+        budget.change(2, 2, 0)
+        assert sum(budget.take(0, 0) for _ in range(9)) <= 2
+        assert budget.wait(0, 0) == pytest.approx(1.0)
 
 
 class TestBreaker:
@@ -126,6 +133,34 @@ class TestBreaker:
         assert breaker.refusal(62) is None
         breaker.read_succeeded(62)
         assert breaker.state(62) is BreakerState.CLOSED
+
+    def test_it_tells_once_that_it_opened_and_once_that_it_closed(self) -> None:
+        breaker = Breaker(SETTINGS)
+        told: list[Cause | None] = []
+        breaker.on_change = told.append
+        for now in (0, 1, 2, 3):
+            breaker.read_failed(now)
+        breaker.refusal(14)
+        breaker.read_failed(14)
+        breaker.refusal(25)
+        assert told == [Cause.LIVE_READS]
+        breaker.read_succeeded(25)
+        assert told == [Cause.LIVE_READS, None]
+        for now in (26, 26, 26, 26):
+            breaker.admit(now)
+        assert told == [Cause.LIVE_READS, None, Cause.ACTS]
+
+    def test_other_limits_hold_from_now_on(self) -> None:
+        breaker = Breaker(SETTINGS)
+        for now in (0, 1, 2):
+            breaker.admit(now)
+        assert breaker.admit(3) is not None
+        breaker.change(BreakerSettings(destructive_limit=5, window_seconds=60, open_seconds=1))
+        assert breaker.admit(3) is not None, "it closes by a probe, as always"
+        assert breaker.refusal(4) is None
+        breaker.read_succeeded(4)
+        assert [breaker.admit(4) for _ in range(2)] == [None, None]
+        assert breaker.admit(4) == "5 destructive acts within 60 s"
 
     def failed_at(self, now: float) -> Breaker:
         breaker = Breaker(SETTINGS)

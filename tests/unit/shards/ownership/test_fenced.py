@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -11,12 +10,10 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck
-from shards.authoring.context import Context, Request
-from shards.authoring.controller import Controller
+from shards.authoring.context import Context
 from shards.errors import (
     AlreadyExists,
     ApiError,
-    BreakerOpen,
     ConfigError,
     Conflict,
     ConflictingOwner,
@@ -27,80 +24,16 @@ from shards.errors import (
     Unreachable,
 )
 from shards.keyrange import WHOLE, slot_of
-from shards.limits.breaker import BreakerSettings
 from shards.objects import SLOT_LABEL, Object, ObjectName
-from shards.ownership.fenced import REDECISIONS
 from shards.ownership.fenced_requests import LEASE_PART
 from shards.ownership.live import Guards
 from shards.ownership.tenure import Tenure
 from shards.settings import GateSettings
-from shards.shard import Shard
 from shards.stores.store_reader import StoreReader
-from tests.unit.shards.world import CONFIGMAPS, EVENTS, SECRETS, WEBSITES, Sent, World, key_of
+from tests.unit.shards.ownership.desk import Act, Desk, page
+from tests.unit.shards.world import CONFIGMAPS, EVENTS, SECRETS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime
-
-Act = Callable[[Context], Awaitable[Any]]
-
-
-class Desk:
-    """Runs one act after the other, each inside a reconcile of website `a`, and hands its outcome back."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.site = world.website("a", text="x")
-        self.acts: asyncio.Queue[tuple[Act, asyncio.Future[Any]]] = asyncio.Queue()
-        self.seconds = 3600.0
-        self.shard: Shard | None = None
-
-    async def open(self) -> Desk:
-        controller = Controller("sites", primary=str(WEBSITES)).owns(str(CONFIGMAPS))
-        controller.watches(str(SECRETS), map=lambda _: [])
-
-        @controller.reconcile
-        async def reconcile(ctx: Context, request: Request) -> None:
-            if self.acts.empty():
-                return
-            act, outcome = self.acts.get_nowait()
-            try:
-                outcome.set_result(await act(ctx))
-            except Exception as error:
-                outcome.set_exception(error)
-                raise
-
-        self.shard = self.world.shard(controller)
-        await self.shard.activate(self.world.tenure(seconds=self.seconds), None, previous_epoch=0)
-        await asyncio.sleep(1)
-        return self
-
-    async def do(self, act: Act) -> Any:
-        """The act's result, in a fresh reconcile. Raises what it raised."""
-        if self.shard is None:
-            await self.open()
-        assert self.shard is not None
-        outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.acts.put_nowait((act, outcome))
-        self.shard._engines[0].add(key_of(self.site))
-        return await asyncio.wait_for(outcome, 60)
-
-    @property
-    def blocked(self) -> str:
-        """What the gate holds the key back for, "" for nothing."""
-        assert self.shard is not None
-        fence = self.shard._engines[0].fence
-        assert fence is not None
-        blocked = fence.writes.blocked(key_of(self.site), self.shard._engines[0].stores)
-        return blocked.reason if blocked is not None else ""
-
-
-@pytest.fixture
-def desk(world: World) -> Desk:
-    # Opened by the first act, because fixtures run in real time.
-    return Desk(world)
-
-
-def page(name: str = "page", **data: str) -> Object:
-    return {"kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 class TestWhatARequestCarries:
@@ -508,198 +441,6 @@ class TestUpdateAndPatch:
         ]
 
 
-class TestDelete:
-    async def make(self, desk: Desk) -> Object:
-        made: Object = await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, page()))
-        await asyncio.sleep(1)
-        return made
-
-    async def delete(self, ctx: Context) -> None:
-        await ctx.client.delete(CONFIGMAPS, "page")
-
-    async def test_a_live_read_comes_first_and_both_preconditions_go_along(self, world: World, desk: Desk) -> None:
-        made = await self.make(desk)
-        await desk.do(self.delete)
-        sent = [each for each in world.transport.sent if each.path.endswith("/page")]
-        assert [each.method for each in sent] == ["GET", "DELETE"]
-        metadata = made["metadata"]
-        assert sent[1].body["preconditions"] == {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-
-    async def test_the_key_waits_until_the_view_shows_the_object_gone(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        release = world.lag(CONFIGMAPS)
-        await desk.do(self.delete)
-        assert desk.blocked.startswith("v1/configmaps default/page deleted")
-        release()
-        await asyncio.sleep(0.01)
-        assert desk.blocked == ""
-
-    async def test_an_object_that_finalizers_hold_is_waited_for_as_it_is(self, world: World, desk: Desk) -> None:
-        body = page()
-        body["metadata"]["finalizers"] = ["demo/held"]
-        await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, body))
-        await asyncio.sleep(1)
-        await desk.do(self.delete)
-        await asyncio.sleep(1)
-        assert desk.blocked == ""
-        assert await world.exists(CONFIGMAPS, "page")
-
-    async def test_a_write_that_takes_the_last_finalizer_away_deletes_and_is_waited_for_like_it(
-        self, world: World, desk: Desk
-    ) -> None:
-        """The answer has the version before: a view that still shows the object would pass for one that shows this."""
-        body = page()
-        body["metadata"]["finalizers"] = ["demo/held"]
-        await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, body))
-        await world.kubectl.delete(CONFIGMAPS, "default", "page")
-        await asyncio.sleep(1)
-        release = world.lag(CONFIGMAPS)
-
-        async def let_go(ctx: Context) -> Object | None:
-            await ctx.client.patch(CONFIGMAPS, "page", {"metadata": {"finalizers": []}})
-            return ctx.store.get(CONFIGMAPS, "page")
-
-        assert await desk.do(let_go) is None
-        assert not await world.exists(CONFIGMAPS, "page")
-        assert desk.blocked.startswith("v1/configmaps default/page deleted")
-        release()
-        await asyncio.sleep(0.01)
-        assert desk.blocked == ""
-
-    async def test_a_write_that_leaves_another_finalizer_does_not(self, world: World, desk: Desk) -> None:
-        body = page()
-        body["metadata"]["finalizers"] = ["demo/held", "demo/other"]
-        await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, body))
-        await world.kubectl.delete(CONFIGMAPS, "default", "page")
-        await asyncio.sleep(1)
-        await desk.do(lambda ctx: ctx.client.patch(CONFIGMAPS, "page", {"metadata": {"finalizers": ["demo/other"]}}))
-        await asyncio.sleep(1)
-        assert desk.blocked == ""
-        assert await world.exists(CONFIGMAPS, "page")
-
-    async def test_an_object_that_is_gone_already_is_a_success_and_must_leave_the_view(
-        self, world: World, desk: Desk
-    ) -> None:
-        """B11: a phantom in the cache must not make every deletion fail."""
-        await self.make(desk)
-        release = world.lag(CONFIGMAPS)
-        await world.kubectl.delete(CONFIGMAPS, "default", "page")
-        await desk.do(self.delete)
-        assert world.transport.writes()[-1].method == "POST"
-        assert desk.blocked.startswith("v1/configmaps default/page deleted")
-        release()
-        await asyncio.sleep(0.01)
-        assert desk.blocked == ""
-
-    async def test_a_deletion_that_loses_the_race_to_another_is_a_success(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        world.transport.fail = lambda sent: NotFound(404, "NotFound", "?") if sent.method == "DELETE" else None
-        await desk.do(self.delete)
-        assert desk.blocked.startswith("v1/configmaps default/page deleted")
-
-    async def test_an_object_that_changed_since_the_decision_is_decided_again(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        world.lag(CONFIGMAPS)
-        await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"data": {"keep": "me"}})
-        with pytest.raises(Conflict, match="has changed since the deletion was decided"):
-            await desk.do(self.delete)
-        assert await world.exists(CONFIGMAPS, "page")
-
-        async def look(ctx: Context) -> Object | None:
-            return ctx.store.get(CONFIGMAPS, "page")
-
-        assert (await desk.do(look))["data"] == {"keep": "me"}
-
-    async def test_an_object_that_never_stops_changing_is_deleted_in_the_end(self, world: World) -> None:
-        world.website("a")
-        tries = 0
-        sites = Controller("sites", primary=str(WEBSITES)).owns(str(CONFIGMAPS))
-
-        @sites.reconcile
-        async def reconcile(ctx: Context, request: Request) -> None:
-            nonlocal tries
-            if not tries:
-                await ctx.client.create(CONFIGMAPS, page())
-            elif ctx.store.get(CONFIGMAPS, "page") is not None:
-                await ctx.client.delete(CONFIGMAPS, "page")
-            tries += 1
-
-        await world.running(sites)
-        beat = asyncio.create_task(self.beat(world))
-        await asyncio.sleep(20)
-        beat.cancel()
-        assert not await world.exists(CONFIGMAPS, "page")
-        deletions = [each for each in world.transport.writes() if each.method == "DELETE"]
-        reads = world.transport.reads("delete")
-        assert len(deletions) <= 2
-        assert REDECISIONS < len(reads) <= REDECISIONS + 2
-
-    async def beat(self, world: World) -> None:
-        """The page changes right before every live read of it."""
-        changing: list[asyncio.Task[Object]] = []
-
-        def change(sent: Sent) -> None:
-            if sent.method == "GET" and sent.agent.reason == "delete":
-                patch = {"data": {"beat": str(world.clock())}}
-                changing.append(asyncio.create_task(world.kubectl.merge_patch(CONFIGMAPS, "default", "page", patch)))
-
-        world.transport.before = change
-        world.transport.latency_seconds = 0.05
-        await asyncio.sleep(3600)
-
-    async def test_decisions_that_were_given_up_do_not_shorten_later_ones(self, world: World, desk: Desk) -> None:
-        """Else, one old redecision after the other, a deletion would pass on a view that is not the live state."""
-        await self.make(desk)
-        release = world.lag(CONFIGMAPS)
-        for count in range(REDECISIONS + 2):
-            await world.kubectl.merge_patch(CONFIGMAPS, "default", "page", {"data": {"keep": str(count)}})
-            with pytest.raises(Conflict):
-                await desk.do(self.delete)
-            release()
-            await asyncio.sleep(5)
-            release = world.lag(CONFIGMAPS)
-        assert await world.exists(CONFIGMAPS, "page")
-
-    async def test_only_deletions_that_are_sent_count_for_the_breaker(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        world.transport.fail = lambda sent: Unreachable("down") if sent.agent.reason == "delete" else None
-        breaker = world.runtime.guards_of("sites").breaker
-        with pytest.raises(Unreachable):
-            await desk.do(self.delete)
-        world.transport.fail = lambda _: None
-        await desk.do(self.delete)
-        assert len(breaker._acts) == 1
-
-    async def test_a_successor_under_the_same_name_is_never_deleted(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        world.lag(CONFIGMAPS)
-        await world.kubectl.delete(CONFIGMAPS, "default", "page")
-        world.server.seed(CONFIGMAPS, {"metadata": {"name": "page", "namespace": "default"}})
-        with pytest.raises(ConflictingOwner):
-            await desk.do(self.delete)
-        assert await world.exists(CONFIGMAPS, "page")
-
-    async def test_the_breaker_pauses_deletions_and_leaves_other_writes_alone(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        breaker = world.runtime.guards_of("sites").breaker
-        for _ in range(BreakerSettings().failures_to_open):
-            breaker.read_failed(world.clock())
-        with pytest.raises(BreakerOpen, match="live reads failed in a row"):
-            await desk.do(self.delete)
-        assert world.metric("shardfleet_breaker_open", controller="sites") == 1
-        await desk.do(lambda ctx: ctx.client.patch_status({"degraded": True}))
-        await asyncio.sleep(BreakerSettings().open_seconds)
-        await desk.do(self.delete)
-        assert not await world.exists(CONFIGMAPS, "page")
-
-    async def test_a_live_read_that_fails_deletes_nothing(self, world: World, desk: Desk) -> None:
-        await self.make(desk)
-        world.transport.fail = lambda sent: Unreachable("down") if sent.agent.reason == "delete" else None
-        with pytest.raises(Unreachable):
-            await desk.do(self.delete)
-        assert [each.method for each in world.transport.writes()] == ["POST"]
-
-
 class TestReads:
     async def test_a_resource_that_was_not_declared_must_be_read_live(self, world: World, desk: Desk) -> None:
         async def act(ctx: Context) -> Object | None:
@@ -726,9 +467,9 @@ class TestReads:
 
     async def test_absence_is_confirmed_by_the_server_only(self, world: World, desk: Desk) -> None:
         world.lag(SECRETS)
-        assert await desk.do(lambda ctx: ctx.live.confirm_absent(SECRETS, "s"))
+        assert await desk.do(lambda ctx: ctx.confirm_absent(SECRETS, "s"))
         world.server.seed(SECRETS, {"metadata": {"name": "s", "namespace": "default"}})
-        assert not await desk.do(lambda ctx: ctx.live.confirm_absent(SECRETS, "s"))
+        assert not await desk.do(lambda ctx: ctx.confirm_absent(SECRETS, "s"))
 
     async def test_live_reads_beyond_the_budget_make_the_key_wait(self, world: World, desk: Desk) -> None:
         async def act(ctx: Context) -> None:

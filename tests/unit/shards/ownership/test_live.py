@@ -10,7 +10,7 @@ from shards.limits.breaker import BreakerState
 from shards.metrics import ShardMetrics
 from shards.objects import Key, ObjectName, Resource
 from shards.ownership.live import Guards, LiveReader
-from shards.settings import GateSettings
+from shards.settings import BreakerSettings, GateSettings
 from shards.testing.clock import FakeClock
 from tests.unit.shards.world import RecordingTransport
 
@@ -103,3 +103,13 @@ async def test_a_budget_that_is_spent_for_long_is_not_waited_for() -> None:
     assert not reader.live.affordable()
     reader.clock.advance(21.0)
     assert reader.live.affordable()
+
+
+def test_other_limits_hold_for_the_readers_that_exist() -> None:
+    reader = Reader(per_second=0.1)
+    other = GateSettings(live_reads_per_second=100.0, breaker=BreakerSettings(failures_to_open=1))
+    reader.guards.change(other, reader.clock())
+    reader.clock.advance(1.0)
+    assert sum(reader.live.affordable() for _ in range(60)) > 40
+    reader.guards.breaker.read_failed(reader.clock())
+    assert reader.guards.breaker.opened

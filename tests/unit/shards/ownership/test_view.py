@@ -7,7 +7,8 @@ import pytest
 
 from shards.errors import ConfigError
 from shards.objects import Key, Meta, Object, ObjectName, OwnerReference, Resource
-from shards.ownership.view import Live, Snapshot, View
+from shards.ownership.overlay import Live, Snapshot
+from shards.ownership.view import View
 from shards.stores.store import StoreWriter
 
 SITES = Resource("demo", "v1", "websites")

@@ -9,7 +9,9 @@ import pytest
 
 from shards.errors import ConfigError
 from shards.objects import Key, Meta, Object, ObjectName, Resource
-from shards.ownership.view import Listing, Live, View
+from shards.ownership.listing import Listing
+from shards.ownership.overlay import Live
+from shards.ownership.view import View
 from shards.stores.indexes import Index
 from shards.stores.intake import Intake
 from shards.stores.store import StoreWriter

@@ -271,7 +271,7 @@ class TestConcurrency:
             assert site is not None
             ctx.client.ensure(CONFIGMAPS, {"metadata": {"name": "page"}, "data": {"html": site["spec"]["text"]}})
             assert ctx.live.get(CONFIGMAPS, "page") is not None
-            assert ctx.live.confirm_absent(CONFIGMAPS, "other")
+            assert ctx.confirm_absent(CONFIGMAPS, "other")
             listed = ctx.store.list(CONFIGMAPS, namespace="default")
             assert [each["metadata"]["name"] for each in listed] == ["page"]
             assert listed.unknown == ()
