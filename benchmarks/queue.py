@@ -100,7 +100,9 @@ def engine_of(controller: Controller) -> Engine:
         primary=None,
     )
     stores = {WIDGETS: StoreWriter(resource=WIDGETS).reader}
-    return Engine(controller, WHOLE, runtime, stores, {WIDGETS: source}, lambda _: asyncio.Future(), runtime.clock)
+    return Engine(
+        controller, WHOLE, runtime, stores, {WIDGETS: source}, lambda _: asyncio.Future(), current_at=runtime.clock
+    )
 
 
 async def through_an_engine(each: Sequence[Key]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -253,10 +252,15 @@ def make_engine(
     def current_at() -> float:
         return min(view.informer.current_at for view in own.values())
 
-    def relist(resource: Resource) -> asyncio.Future[str]:
-        return own[resource].informer.relist()
-
-    engine = Engine(controller, range, runtime, stores, sources, relist, current_at)
+    engine = Engine(
+        controller,
+        range,
+        runtime,
+        stores,
+        sources,
+        relist=lambda resource: own[resource].informer.relist(),
+        current_at=current_at,
+    )
     primaries = stores[controller.primary]
 
     def attach(resource: Resource, route: Route) -> None:

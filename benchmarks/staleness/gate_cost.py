@@ -138,6 +138,7 @@ class _Bench:
     def switch(self, mode: Mode) -> None:
         settings = self._runtime.settings
         self._runtime.change(replace(settings, gate=replace(settings.gate, enabled=mode is Mode.ON)))
+        assert self._runtime.gates.version_gate(self._engine.controller.name, WHOLE) is (mode is Mode.ON)
         self._fence.writes = self._no_records if mode is Mode.NONE else self._records
 
     async def turn(self, rng: random.Random, *, writing: bool) -> Turn:

@@ -95,11 +95,10 @@ class Acts:
     # -- the steps of an act, in order -------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Raises NotOwner and BreakerOpen."""
-        fence = self._requests.fence
+        """Raises NotOwner, BreakerOpen, and NotReadyYet while the gate's memory is at its bound."""
         self._requests.deadline()
-        fence.room_for_destruction(self._requests.view.key)
-        self._unless_paused(fence.live.refuse_destructive())
+        self._requests.fence.room_for_destruction(self._requests.view.key)
+        self._unless_paused(self._requests.fence.live.refuse_destructive())
 
     async def look(self, basis: Basis, purpose: str) -> Object | None:
         """The object by a live read. None: it is gone, and the gate waits for the view to show that.

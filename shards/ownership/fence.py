@@ -14,6 +14,7 @@ from shards.api.client import Transport
 from shards.api.useragent import UserAgent, words
 from shards.clock import Clock
 from shards.errors import ApiError, ConfigError, NotReadyYet
+from shards.gates.doomed import Doomed
 from shards.gates.own_writes import OwnWrites
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE
@@ -45,9 +46,9 @@ class Fence:
     that a write or a live read returned (for the watermark). redecided: how often an act was decided anew. leases: what
     was seen of Leases of others. on_the_wire: tasks with a write that was sent and not answered yet. created: children
     that were created of late, and when; oldest first. pause: told when a server asks that a key be left alone for so
-    many seconds. degraded: the marks on objects whose acts are paused. gate: the settings of now. current_at: reading
-    of the clock at which the view that is furthest behind was known to be current. gated: whether the version gate
-    holds anything back now. setbacks: how often a history was found to have gone back.
+    many seconds. gated: whether the version gate holds anything back now. setbacks: how often a history was found to
+    have gone back. degraded: the marks on objects whose acts are paused. gate: the settings of now. current_at: reading
+    of the clock at which the view that is furthest behind was known to be current.
     """
 
     transport: Transport
@@ -66,6 +67,7 @@ class Fence:
     gate: Callable[[], GateSettings] = GateSettings
     current_at: Callable[[], float] = lambda: float("inf")
     writes: OwnWrites = field(default_factory=OwnWrites)
+    doomed: Doomed = field(default_factory=Doomed)
     kinds: dict[Resource, str] = field(default_factory=dict)
     highest: dict[Resource, str] = field(default_factory=dict)
     redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import msgspec
 
 from shards.api.client import JSON, MERGE_PATCH
 from shards.errors import ApiError, Conflict, NotFound, NotOwner, NotReadyYet, TerminalError, Unreachable
+from shards.gates.doomed import Doom
 from shards.gates.own_writes import Barrier, OwnWrites
 from shards.objects import Object, ObjectName, Resource, meta_in
 from shards.ownership.fence import Fence
@@ -153,6 +154,8 @@ class FencedRequests:
             fence.writes.landed(barrier, uid, version)
         else:
             fence.writes.failed(barrier)
+        if deletion:
+            fence.doomed.begin(Doom(view.key, resource, name, uid), fence.clock())
         if subresource in ("", "status"):
             view.remember(resource, name, body, hidden=not delivered, raw=answer)
         else:

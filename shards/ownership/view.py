@@ -65,14 +65,14 @@ class View:
                 self._floors[resource] = newest(self._floors.get(resource, ""), live.version)
         self.snapshot(primary, self.name)
 
+    def holds(self, resource: Resource) -> bool:
+        """Whether the shard keeps a view of the resource."""
+        return resource in self._stores
+
     @property
     def went_back(self) -> int:
         """How often the history of a view went back since it was made: what was decided is of another world then."""
         return sum(store.regressions for store in self._stores.values()) - self._setbacks
-
-    def holds(self, resource: Resource) -> bool:
-        """Whether the shard keeps a view of the resource."""
-        return resource in self._stores
 
     def get(self, resource: Resource, name: ObjectName) -> Object | None:
         """The object, a copy of the caller's own. None: not in this view, which is no proof of absence.

@@ -47,9 +47,9 @@ def make_fence(
         ),
         kinds=runtime.kinds,
         pause=pause,
+        gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
         journal=runtime.journal,
         degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
         gate=lambda: runtime.settings.gate,
         current_at=current_at,
-        gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
     )

@@ -137,13 +137,17 @@ class ParkedKeys:
         return True
 
     def overdue(self, fence: Fence, now: float) -> list[Key]:
-        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown.
+        """Keys that nobody holds back, because nothing has woken them, though their last writes are not shown, or the
+        end of what they deleted.
 
         Forgets what the views show by now, and what it remembers of keys that wait for nothing any more.
         """
         self.parking.sweep(lambda key: key in fence.writes)
         overdue = fence.writes.sweep(self._stores, now)
-        return [key for key in overdue if key not in self.parking.keys] if self.gated else []
+        if not self.gated:
+            return []
+        overdue += fence.doomed.sweep(self._stores, fence.writes, now)
+        return [key for key in overdue if key not in self.parking.keys]
 
     def _out_of_sight(self, key: Key) -> bool:
         """Whether nobody knows what is going on in the key's namespace, so that nothing is decided about it."""

@@ -1,16 +1,14 @@
-"""A worker on any API server, a real one too, with the fault proxy between them: what it sent is read from the proxy.
-
-Deployments that nobody deploys are the primaries: a bare API server serves them, with a status.
-"""
+"""A worker on any API server, a real one too, behind the fault proxy: what it sent is read from the proxy."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.injection import Injection
 from fleet.devcluster.faults.words import DelayEvents
+from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recording.journal import FAULTS, Entry
@@ -27,29 +26,73 @@ from shards.api.client import Client
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import Controller
 from shards.clock import boot_seconds
-from shards.errors import NotFound
+from shards.errors import AlreadyExists, ApiError, NotFound
 from shards.keyrange import WHOLE
 from shards.metrics import ShardMetrics
 from shards.objects import Object, Resource
 from shards.ownership.tenure import unfenced
 from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
-from shards.settings import ScopeSettings, ShardSettings
+from shards.settings import BreakerSettings, GateSettings, ScopeSettings, ShardSettings
 from shards.shard import Shard
 from shards.transport.kube import connect
 
-SITES = Resource.parse("apps/v1/deployments")
+SITES = Resource.parse("stale.shardfleet.dev/v1/sites")
 PAGES = Resource.parse("v1/configmaps")
+CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
 NAMESPACES = Resource.parse("v1/namespaces")
 LOOK_SECONDS = 0.02
+DEFINE_SECONDS = 20.0
+
+
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+_VERSION = {
+    "name": "v1",
+    "served": True,
+    "storage": True,
+    "schema": {"openAPIV3Schema": _ANYTHING | {"properties": {"spec": _ANYTHING, "status": _ANYTHING}}},
+    "subresources": {"status": {}, "scale": _SCALE},
+}
+DEFINITION: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "sites.stale.shardfleet.dev"},
+    "spec": {
+        "group": "stale.shardfleet.dev",
+        "scope": "Namespaced",
+        "names": {"plural": "sites", "kind": "Site"},
+        "versions": [_VERSION],
+    },
+}
 
 
 def site(name: str) -> Object:
-    labels = {"site": name}
-    pod = {"containers": [{"name": "web", "image": "nginx:1.29"}]}
-    template = {"metadata": {"labels": labels}, "spec": pod}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "stale.shardfleet.dev/v1",
+        "kind": "Site",
+        "metadata": {"name": name},
+        "spec": {"act": "", "replicas": 1},
+    }
+
+
+def guarded(breaker: BreakerSettings) -> ShardSettings:
+    """For a breaker whose times a test can wait for."""
+    return ShardSettings(gate=GateSettings(breaker=breaker))
+
+
+async def define(hand: Client, definition: Object, resource: Resource) -> None:
+    """The server serves the resource from now on, for whichever test comes next too."""
+    with contextlib.suppress(AlreadyExists):
+        await hand.create(CRDS, "", definition)
+    deadline = boot_seconds() + DEFINE_SECONDS
+    while True:
+        try:
+            await hand.list(resource, "default")
+            return
+        except ApiError:
+            assert boot_seconds() < deadline, f"{resource} are not served after {DEFINE_SECONDS:g} s"
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 async def seen(look: Callable[[], object], what: str, *, within_seconds: float = 15.0) -> None:
@@ -85,8 +128,7 @@ class Stage:
 
     async def order(self, name: str, act: str) -> None:
         """Says what the controller is to do with the site's page; the version of the spec goes up with it."""
-        template = {"metadata": {"annotations": {"act": act}}}
-        await self.hand.merge_patch(SITES, self.namespace, name, {"spec": {"template": template}})
+        await self.hand.merge_patch(SITES, self.namespace, name, {"spec": {"act": act}})
 
     async def page(self, name: str) -> Object | None:
         """As the server has it."""
@@ -128,14 +170,18 @@ async def staged(
     directory: Path,
     *,
     settings: ShardSettings | None = None,
-    prepare: Callable[[WorkerRuntime], None] = lambda runtime: None,
+    definition: tuple[Object, Resource] = (DEFINITION, SITES),
 ) -> AsyncIterator[Stage]:
-    """The controller at work in a namespace of its own. prepare: the worker's runtime, before anything runs."""
+    """The controller at work in a namespace of its own; ends with the judge's word on what the proxy recorded.
+
+    definition: of the primary's kind, and what it serves.
+    """
     namespace = f"stale-{secrets.token_hex(4)}"
     async with AsyncExitStack() as stack:
         direct = await connect(kubeconfig=str(kubeconfig))
         stack.push_async_callback(direct.close)
         hand = Client(direct, user_agent="by hand")
+        await define(hand, *definition)
         await hand.create(NAMESPACES, "", {"metadata": {"name": namespace}})
         stack.push_async_callback(hand.delete, NAMESPACES, "", namespace)
         recorder = Recorder()
@@ -144,7 +190,7 @@ async def staged(
         proxy.write_kubeconfig(directory / "through-the-proxy")
         struck = await connect(kubeconfig=str(directory / "through-the-proxy"))
         stack.push_async_callback(struck.close)
-        settings = settings or ShardSettings(scope=ScopeSettings(namespaces=(namespace,)))
+        settings = replace(settings or ShardSettings(), scope=ScopeSettings(namespaces=(namespace,)))
         runtime = WorkerRuntime(
             transport=struck,
             clock=boot_seconds,
@@ -154,9 +200,10 @@ async def staged(
             slots=Slots(settings.queue.max_concurrent_reconciles),
         )
         stack.callback(runtime.close)
-        prepare(runtime)
         shard = Shard(WHOLE, [controller], runtime, "worker-0")
         stack.push_async_callback(shard.stop)
         await shard.activate(unfenced("worker-0"), None, previous_epoch=0)
         yield Stage(namespace, hand, proxy, recorder, shard)
         proxy.faults.clear()
+    broken = judge(recorder.entries, []).broken_invariants
+    assert not broken, [finding for each in broken for finding in each.findings]

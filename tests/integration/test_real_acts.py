@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from fleet.devcluster.faults.words import Refuse
 from shards import Context, Controller, Request, Result
 from shards.clock import boot_seconds
-from shards.errors import AlreadyExists, ApiError
 from shards.objects import Object, Resource
 from shards.ownership.degraded import CONDITION, mark_in
 from shards.settings import BreakerSettings
-from shards.transport.kube import connect
-from tests.integration.real_stage import PAGES, Stage, seen, site, staged
-from tests.integration.test_real_staleness import guarded
+from tests.integration.real_stage import PAGES, Stage, guarded, seen, staged
 
 RINGS = Resource.parse("acts-test.shardfleet.dev/v1/rings")
 DEPLOYMENTS = Resource.parse("apps/v1/deployments")
@@ -54,6 +49,15 @@ DEFINITION: Object = {
 READY = {"type": "Ready", "status": "True"}
 
 
+def deployment(name: str, *, replicas: int) -> Object:
+    """Nobody deploys it: the server has no controller for it."""
+    labels = {"site": name}
+    pod = {"containers": [{"name": "web", "image": "nginx:1.29"}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
 @dataclass
 class Rings:
     """A ring has a deployment of the same name, a page, and an order: which act its author wants done.
@@ -77,9 +81,7 @@ class Rings:
         order: str = ring["spec"].get("order", "")
         held = ctx.store.get(DEPLOYMENTS, request.name)
         if held is None:
-            body = site(request.name)
-            body["spec"]["replicas"] = 3
-            await ctx.client.create(DEPLOYMENTS, body)
+            await ctx.client.create(DEPLOYMENTS, deployment(request.name, replicas=3))
             await ctx.client.ensure(PAGES, {"kind": "ConfigMap", "metadata": {"name": request.name}})
             return None
         self.seen.append(held["spec"]["replicas"])
@@ -100,29 +102,10 @@ class Rings:
         return None
 
 
-async def served(stage_kubeconfig: Path) -> None:
-    """The server knows rings."""
-    transport = await connect(kubeconfig=str(stage_kubeconfig))
-    try:
-        with suppress(AlreadyExists):
-            await transport.request("POST", CRDS.path(), body=msgspec.json.encode(DEFINITION))
-        for _ in range(200):
-            try:
-                await transport.request("GET", RINGS.path())
-            except ApiError:
-                await asyncio.sleep(0.05)
-                continue
-            return
-        raise AssertionError("the server does not serve rings")
-    finally:
-        await transport.close()
-
-
 @asynccontextmanager
 async def ring(rings: Rings, kubeconfig: Path, directory: Path, **options: Any) -> AsyncIterator[Stage]:
     """One ring, `one`, whose deployment its controller has made and seen."""
-    await served(kubeconfig)
-    async with staged(rings.controller(), kubeconfig, directory, **options) as stage:
+    async with staged(rings.controller(), kubeconfig, directory, definition=(DEFINITION, RINGS), **options) as stage:
         body = {"apiVersion": RINGS.api_version, "kind": "Ring", "metadata": {"name": "one"}, "spec": {"members": 5}}
         await stage.hand.create(RINGS, stage.namespace, body)
         await seen(lambda: rings.seen[-1:] == [3], "the ring has a deployment")
@@ -190,7 +173,7 @@ async def test_a_ring_says_that_its_deletion_is_paused_and_that_it_is_no_more(
         listed: list[Object] = (found.get("status") or {}).get("conditions") or []
         return listed
 
-    async with ring(Rings(), real_kubeconfig, tmp_path, prepare=lambda runtime: guarded(settings, runtime)) as stage:
+    async with ring(Rings(), real_kubeconfig, tmp_path, settings=guarded(settings)) as stage:
         broken = stage.proxy.faults.inject(Refuse(match=stage.match("get"), status=503))
         await order(stage, "clean")
         await seen(lambda: stage.sent("patch", resource=RINGS, reason="degraded"), "the ring is marked")

@@ -1,4 +1,4 @@
-"""Never act on a stale view, on a real kube-apiserver: deletes, successors of the same name, lost answers, the breaker.
+"""Never act on a stale view, on a real kube-apiserver: deletes, successors of the same name, lost answers.
 
 What happened is judged from what the proxy in front of the server recorded and from what the server has, not from what
 the fleet says of itself.
@@ -7,89 +7,17 @@ the fleet says of itself.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from fleet.devcluster.faults.words import LostAck, Refuse
-from fleet.devcluster.recording.journal import LOST, REFUSED
-from shards import Context, Controller, Request
+from fleet.devcluster.faults.words import LostAck
+from fleet.devcluster.recording.journal import LOST
+from shards.api.useragent import UserAgent
 from shards.clock import boot_seconds
-from shards.limits.breaker import Breaker
 from shards.objects import Object
-from shards.ownership.live import Guards
-from shards.runtime import WorkerRuntime
-from shards.settings import BreakerSettings
+from tests.integration.real_pages import EXPIRED, KEPT, Author, put_up
 from tests.integration.real_stage import PAGES, SITES, Stage, seen, staged
-
-KEPT, EXPIRED = "kept", "expired"
-
-UNDER_WAY_SECONDS = 0.5
-"""What was sent before the breaker opened is answered by then."""
-
-
-@dataclass
-class Author:
-    """One page for each site. A site whose order is `clean` loses its page once that has expired; one whose order is
-    `mark` has it marked then. Decides by its view alone.
-
-    decided: what the page said at each decision, by site. hasty: deletes without the fleet's client, as a script would.
-    """
-
-    decided: dict[str, list[str]] = field(default_factory=dict)
-    generated: bool = False
-    hasty: Stage | None = None
-
-    def controller(self) -> Controller:
-        sites = Controller("sites", primary=str(SITES)).owns(str(PAGES))
-        sites.reconcile(self._reconcile)
-        return sites
-
-    async def _reconcile(self, ctx: Context, request: Request) -> None:
-        site = ctx.store.get()
-        if site is None:
-            return
-        order = (site["spec"]["template"]["metadata"].get("annotations") or {}).get("act", "")
-        # Before what it may not be allowed to do: status goes on while destructive acts are paused.
-        await ctx.client.patch_status({"observedGeneration": site["metadata"]["generation"]})
-        owned = ctx.store.owned(PAGES)
-        if not owned:
-            if order != "clean":
-                await self._create(ctx, request)
-            return
-        [page] = owned
-        text = page["data"]["text"]
-        self.decided.setdefault(request.name, []).append(text)
-        if text == EXPIRED and order == "mark":
-            await ctx.client.patch(PAGES, page["metadata"]["name"], {"data": {"mark": "seen"}})
-        elif text == EXPIRED and order == "clean":
-            await self._clean(ctx, page)
-
-    async def _create(self, ctx: Context, request: Request) -> None:
-        metadata = {"generateName": f"{request.name}-"} if self.generated else {"name": request.name}
-        body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"text": KEPT}}
-        await ctx.client.create(PAGES, body, allow_generate_name=self.generated)
-
-    async def _clean(self, ctx: Context, page: Object) -> None:
-        name = page["metadata"]["name"]
-        if self.hasty is None:
-            await ctx.client.delete(PAGES, name)
-        else:
-            await self.hasty.hand.delete(PAGES, self.hasty.namespace, name)
-
-
-async def put_up(stage: Stage, author: Author, *names: str, text: str) -> None:
-    """Sites with their pages, which say that, as the view has it."""
-    for name in names:
-        await stage.put_up(name)
-    for name in names:
-        await seen(lambda name=name: author.decided.get(name), f"{name} has a page")  # type: ignore[misc]
-        if text != KEPT:
-            await stage.write_page(name, text)
-            await seen(lambda name=name: author.decided[name][-1] == text, f"the page of {name} says {text}")  # type: ignore[misc]
-
 
 # -- decisions on an old view ----------------------------------------------------------------------------------------
 
@@ -168,6 +96,30 @@ async def test_the_same_decisions_without_the_fleets_client_hit_what_has_moved_o
             await asyncio.sleep(0.05)
 
 
+async def test_a_reconcile_of_a_primary_that_is_recreated_meanwhile_leaves_its_successor_alone(
+    real_kubeconfig: Path, tmp_path: Path
+) -> None:
+    author = Author()
+    async with staged(author.controller(), real_kubeconfig, tmp_path) as stage:
+        await put_up(stage, author, "shop", text=KEPT)
+        await seen(lambda: not stage.shard.unsettled(), "nothing is left to do")
+        author.going_on.clear()
+        begun = author.begun
+        await stage.order("shop", "mark")
+        await seen(lambda: author.begun > begun, "a reconcile is in its middle")
+        hold = stage.hold_back(SITES)
+        await stage.hand.delete(SITES, stage.namespace, "shop")
+        successor = (await stage.put_up("shop"))["metadata"]["uid"]
+        author.going_on.set()
+        await seen(lambda: stage.sent("patch", resource=SITES)[-1].status == 409, "its status is refused")
+        hold.release()
+        await seen(lambda: stage.sent("patch", resource=SITES)[-1].uid == successor, "the successor gets its own")
+        for entry in stage.sent("patch", resource=SITES):
+            agent = UserAgent.parse(entry.user_agent)
+            assert agent is not None
+            assert not entry.succeeded or agent.uid == entry.uid
+
+
 # -- answers that get lost -------------------------------------------------------------------------------------------
 
 
@@ -189,74 +141,3 @@ async def test_a_create_whose_answer_was_lost_is_made_once_and_its_key_goes_on_b
         [page] = await stage.pages()
         assert page["metadata"]["ownerReferences"][0]["name"] == "shop"
         assert len(stage.sent("create")) == 1
-
-
-# -- the breaker -----------------------------------------------------------------------------------------------------
-
-
-def guarded(settings: BreakerSettings, runtime: WorkerRuntime) -> None:
-    """A breaker whose times a test can wait for."""
-    guards = Guards.of(runtime.settings.gate, runtime.clock())
-    runtime.guards["sites"] = Guards(guards.budget, Breaker(settings))
-
-
-def observed(stage: Stage, name: str) -> int:
-    """How often the site's status was written, as far as the server carried it out."""
-    written = stage.sent("patch", resource=SITES, reason="status", key=name)
-    return sum(each.succeeded for each in written)
-
-
-async def test_while_live_reads_fail_nothing_is_deleted_and_status_goes_on(
-    real_kubeconfig: Path, tmp_path: Path
-) -> None:
-    author, settings = Author(), BreakerSettings(failures_to_open=3, open_seconds=2.0)
-    names = ("one", "two", "three", "four")
-    async with staged(
-        author.controller(), real_kubeconfig, tmp_path, prepare=lambda runtime: guarded(settings, runtime)
-    ) as stage:
-        await put_up(stage, author, *names, "bystander", text=EXPIRED)
-        broken = stage.proxy.faults.inject(Refuse(match=stage.match("get"), status=503))
-        for name in names:
-            await stage.order(name, "clean")
-        await seen(lambda: len(stage.sent(REFUSED)) >= settings.failures_to_open, "three live reads have failed")
-        opened_at = stage.sent(REFUSED)[settings.failures_to_open - 1].time
-        before = observed(stage, "bystander")
-        await stage.order("bystander", "nothing")
-        await seen(lambda: observed(stage, "bystander") > before, "status goes on")
-        await seen(lambda: probes(stage, opened_at), "one key asks whether it goes again")
-        assert stage.sent("delete") == []
-        assert len(await stage.pages()) == len(names) + 1
-        broken.release()
-        healed_at = boot_seconds()
-        await seen(lambda: len(stage.sent("delete")) == len(names), "deletes go on by themselves")
-        assert all(each.time > healed_at for each in stage.sent("delete"))
-        assert [page["metadata"]["name"] for page in await stage.pages()] == ["bystander"]
-        # Open means that nobody even asks; what was under way is answered.
-        assert probes(stage, opened_at)[0] - opened_at >= settings.open_seconds * 0.9
-
-
-def probes(stage: Stage, opened_at: float) -> list[float]:
-    """When live reads failed after those that were under way as the breaker opened."""
-    return [each.time for each in stage.sent(REFUSED) if each.time - opened_at > UNDER_WAY_SECONDS]
-
-
-async def test_too_many_deletes_at_once_are_stretched_and_status_goes_on(real_kubeconfig: Path, tmp_path: Path) -> None:
-    author, settings = Author(), BreakerSettings(destructive_limit=3, window_seconds=4.0, open_seconds=1.0)
-    names = [f"site-{number}" for number in range(5)]
-    async with staged(
-        author.controller(), real_kubeconfig, tmp_path, prepare=lambda runtime: guarded(settings, runtime)
-    ) as stage:
-        await put_up(stage, author, *names, "bystander", text=EXPIRED)
-        for name in names:
-            await stage.order(name, "clean")
-        await seen(lambda: len(stage.sent("delete")) == settings.destructive_limit, "as many as the window takes")
-        before = observed(stage, "bystander")
-        await stage.order("bystander", "nothing")
-        await seen(lambda: observed(stage, "bystander") > before, "status goes on")
-        assert len(stage.sent("delete")) == settings.destructive_limit
-        assert len(await stage.pages()) == len(names) + 1 - settings.destructive_limit
-        await seen(lambda: len(stage.sent("delete")) == len(names), "the others follow", within_seconds=30.0)
-        times = [each.time for each in stage.sent("delete")]
-        first, fourth = times[0], times[settings.destructive_limit]
-        assert fourth - first >= settings.window_seconds * 0.9
-        assert Counter(each.status for each in stage.sent("delete")) == {200: len(names)}

@@ -13,12 +13,16 @@ def finalizers_of(body: Object) -> list[str]:
 
 
 async def hold(ctx: Context, primary: Resource, body: Object, finalizer: str) -> None:
-    """The primary stays until the finalizer leaves. body: as this run read it."""
-    finalizers = [*finalizers_of(body), finalizer]
-    await ctx.client.patch(primary, body["metadata"]["name"], {"metadata": {"finalizers": finalizers}})
+    """The primary stays until the finalizer leaves. body: as this run has read or written it."""
+    await _patch(ctx, primary, body, [*finalizers_of(body), finalizer])
 
 
 async def leave(ctx: Context, primary: Resource, body: Object, finalizer: str) -> None:
-    """The primary may go as far as this finalizer is concerned. body: as this run read it."""
-    rest = [each for each in finalizers_of(body) if each != finalizer]
-    await ctx.client.patch(primary, body["metadata"]["name"], {"metadata": {"finalizers": rest}})
+    """The primary may go as far as this finalizer is concerned. body: as this run has read or written it."""
+    await _patch(ctx, primary, body, [each for each in finalizers_of(body) if each != finalizer])
+
+
+async def _patch(ctx: Context, primary: Resource, body: Object, finalizers: list[str]) -> None:
+    # The version says of which body this is the list; else it would be taken for one of what was read last.
+    metadata = {"finalizers": finalizers, "resourceVersion": body["metadata"]["resourceVersion"]}
+    await ctx.client.patch(primary, body["metadata"]["name"], {"metadata": metadata})

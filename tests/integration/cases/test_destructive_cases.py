@@ -173,18 +173,38 @@ async def test_b10_a_page_that_was_going_when_it_was_looked_at_is_made_anew_when
         await world.eventually(lambda: _is_new(world), within_seconds=1.0, what="a new page")
 
 
-@ON_AND_OFF
-async def test_b10_where_no_watch_ever_shows_that_end_the_audit_does(
-    gate: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The view shows the deletion, which is all that the gate waits for. What is lost then is found by a list."""
-    monkeypatch.setattr(shards.watching.watch, "AUDIT_SECONDS", (600.0, 900.0))
-    async with _about_to_be_replaced(gate=gate, held=True) as world:
+async def _ended_unseen(world: Gated) -> None:
+    """The view shows that the page is going, and never its end."""
+    await world.touch(text="new")
+    await asyncio.sleep(5.0)
+    _hide_the_end(world)
+    await _release(world)
+
+
+async def test_b10_a_page_whose_end_is_lost_after_it_was_seen_to_be_going_is_made_anew() -> None:
+    async with _about_to_be_replaced(gate=True, held=True) as world:
+        await _ended_unseen(world)
+        await world.eventually(lambda: _is_new(world), within_seconds=OVERDUE_SECONDS + 10.0, what="a new page")
+        assert len(world.asked("DELETE", CONFIGMAPS)) == 1
+
+
+async def test_b10_one_that_lingers_costs_a_live_read_every_75_seconds() -> None:
+    async with _about_to_be_replaced(gate=True, held=True) as world:
         await world.touch(text="new")
         await asyncio.sleep(5.0)
-        _hide_the_end(world)
-        await _release(world)
-        await asyncio.sleep(1800.0)
+        before = world.live_reads()
+        await asyncio.sleep(10 * OVERDUE_SECONDS)
+        assert 8 <= world.live_reads() - before <= 10
+        assert world.parks() <= 11
+
+
+async def test_b10_without_the_gate_the_audit_of_the_view_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards.watching.watch, "AUDIT_SECONDS", (600.0, 900.0))
+    async with _about_to_be_replaced(gate=False, held=True) as world:
+        await _ended_unseen(world)
+        await asyncio.sleep(300.0)
+        assert "a" not in world.there()
+        await asyncio.sleep(1500.0)
         assert _is_new(world)
 
 

@@ -48,7 +48,7 @@ class Cleanup:
             if step not in cleaned:
                 self._take_down(step)
                 cleaned.append(step)
-                await ctx.client.patch_status({"cleaned": cleaned})
+                site = await ctx.client.patch_status({"cleaned": cleaned})
         await leave(ctx, WEBSITES, site, MINE)
 
     def _take_down(self, step: str) -> None:
@@ -250,3 +250,44 @@ async def test_b95_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FencedRequests, "write", unconditional)
     changes, _ = await _both_at_once(True)
     assert _disturbed(changes)
+
+
+class Late:
+    """Holds its primary, by a list of finalizers that it has read before somebody added one. pinned: it says so."""
+
+    def __init__(self, *, pinned: bool) -> None:
+        self.pinned = pinned
+        self.read = asyncio.Event()
+        self.added = asyncio.Event()
+
+    async def reconcile(self, ctx: Context, request: Request) -> None:
+        site = ctx.store.get()
+        if site is None or MINE in finalizers_of(site):
+            return
+        self.read.set()
+        await self.added.wait()
+        assert await ctx.live.get(WEBSITES, request.name), "it looks again, and goes on with what it had"
+        if self.pinned:
+            await hold(ctx, WEBSITES, site, MINE)
+        else:
+            metadata = {"finalizers": [*finalizers_of(site), MINE]}
+            await ctx.client.patch(WEBSITES, request.name, {"metadata": metadata})
+
+
+async def _held_late(late: Late) -> list[str]:
+    async with gated(late.reconcile, gate=True) as world:
+        world.website()
+        await late.read.wait()
+        await world.kubectl.merge_patch(WEBSITES, "default", "a", {"metadata": {"finalizers": [OTHERS]}})
+        late.added.set()
+        await asyncio.sleep(10.0)
+        return finalizers_of(world.there(WEBSITES)["a"])
+
+
+async def test_b95_a_list_that_names_the_version_it_was_worked_out_from_takes_nobodys_finalizer_away() -> None:
+    assert await _held_late(Late(pinned=True)) == [OTHERS, MINE]
+
+
+async def test_b95_one_that_names_none_is_taken_for_a_list_of_what_was_read_last() -> None:
+    """The author's mistake, which a live read of the primary in the same run makes possible."""
+    assert await _held_late(Late(pinned=False)) == [MINE]

@@ -82,7 +82,7 @@ INDIRECT = (
             Change(DATASTORES, "one", {"spec": {"replicas": 1}}),
             Until(STATEFUL_SETS, "one", "spec.replicas", 1),
             Change(DATASTORES, "one", {"spec": {"replicas": 2}}),
-            gone(PODS, "one-1"),
+            Wait(5.0),
             Until(PODS, "one-1", "metadata.labels.admitted", "yes"),
         ),
         fails_with=True,

@@ -151,7 +151,6 @@ STALE = (
         ),
         becomes("count", 2, At.REQUEST),
         created(BUDGETS, "one"),
-        live_read_suffices=False,
     ),
     _named(
         15,

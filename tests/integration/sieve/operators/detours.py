@@ -38,7 +38,7 @@ def takes_the_last_of_the_list(*, cured: bool = False) -> Controller:
         members = ctx.store.get(STATEFUL_SETS, name)
         if members is None:
             await ctx.client.ensure(STATEFUL_SETS, stateful_set(name, name, wanted, volumes=False))
-        elif leaving:
+        elif leaving and not (cured and wanted < members["spec"]["replicas"]):
             if ctx.store.get(PODS, leaving) is None:
                 await ctx.client.patch_status({"leaving": None})
         elif wanted < members["spec"]["replicas"]:
