@@ -17,14 +17,18 @@ ShardError
 
 from __future__ import annotations
 
-_VALUE_MARK = "value:"
-"""An API server quotes the values that it refuses behind these letters."""
+import re
+
+_TEXT_VALUE = re.compile(r'value: "(?:[^"\\]|\\.)*"')
+_OTHER_VALUE = re.compile(r"value: (?!…)")
+"""An API server quotes what it refuses so. Where a text ends is known; of anything else, nobody knows."""
 
 
 def without_values(message: str) -> str:
-    """What an API server says, up to the first value that it quotes."""
-    before, mark, _ = message.partition(_VALUE_MARK)
-    return before + mark.rstrip(":")
+    """What an API server says, without the texts that it quotes, and up to the first other value."""
+    told = _TEXT_VALUE.sub("value: …", message)
+    other = _OTHER_VALUE.search(told)
+    return told if other is None else f"{told[: other.end()]}…"
 
 
 class ShardError(Exception):
@@ -76,7 +80,7 @@ class TerminalError(ShardError):
 class ApiError(ShardError):
     """The server answered with a failure.
 
-    Its text, which logs have, ends at the first value that the server quotes: that may be a Secret's. message: all that
+    Its text, which logs have, is without the values that the server quotes: they may be a Secret's. message: all that
     the server said. status: HTTP status. reason: `Status.reason` of the API, "" where the body was no Status.
     cause: first `details.causes[].reason`, such as ResourceVersionTooLarge.
     retry_after_seconds: what the server asked for.

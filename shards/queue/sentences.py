@@ -13,12 +13,15 @@ from shards.errors import ApiError, ShardError
 
 TEXT_LENGTH = 200
 
+_VALUE_MARK = "value:"
+"""An API server quotes the values that it refuses behind these letters."""
+
 
 def sentence(error: BaseException, veil: Callable[[str], str] = str) -> str:
     """One line about an error, for people who may not see what the reconcile saw. veil: hides what it hides."""
     name = type(error).__name__
     if isinstance(error, ApiError):
-        text = f"{name}: {_without_secrets(str(error))}"
+        text = f"{name}: {_without_values(str(error))}"
     elif isinstance(error, ShardError):
         text = f"{name}: {error}"
     elif isinstance(error, TimeoutError) and not error.__traceback__:
@@ -28,9 +31,12 @@ def sentence(error: BaseException, veil: Callable[[str], str] = str) -> str:
     return clause(veil(text))
 
 
-def _without_secrets(text: str) -> str:
-    """What an API server says; nothing but the status where it is of a Secret."""
-    return text.partition(":")[0] if "secret" in text.lower() else text
+def _without_values(text: str) -> str:
+    """What an API server says, up to the first value that it quotes; nothing but the status where it is of a Secret."""
+    if "secret" in text.lower():
+        return text.partition(":")[0]
+    before, mark, _ = text.partition(_VALUE_MARK)
+    return before + mark.rstrip(":")
 
 
 def _place(error: BaseException) -> str:
