@@ -28,6 +28,7 @@ from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
+from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import observed
 from fleet.workers.worker_settings import WorkerSettings
@@ -184,6 +185,7 @@ class SmallFleet:
             die=self.deaths.append,
             telemetry=self.telemetry[name],
             budget=runtime.limiter,
+            rollout=lambda: rollout_record(runtime.gates.rollout),
         )
         self.runtimes[name] = runtime
         self.members[name] = worker

@@ -10,11 +10,13 @@ import pytest
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck
 from shards.authoring.context import Context
+from shards.authoring.controller import Controller
+from shards.authoring.plain_context import PlainContext
 from shards.errors import BreakerOpen, ConfigError, Conflict, ConflictingOwner, NotFound, Unreachable
 from shards.objects import Object, Resource
 from shards.settings import BreakerSettings
 from tests.unit.shards.ownership.desk import Desk, page
-from tests.unit.shards.world import CONFIGMAPS, CRDS, World
+from tests.unit.shards.world import CONFIGMAPS, CRDS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime
 
@@ -233,3 +235,30 @@ class TestOtherResources:
     async def test_what_is_no_number_of_replicas_is_refused(self, desk: Desk, replicas: Any) -> None:
         with pytest.raises(ValueError, match="replicas is a whole number from 0"):
             await scale(desk, replicas)
+
+
+class TestPlainFunctions:
+    async def test_it_blocks_until_it_is_done(self, world: World) -> None:
+        spec = {"replicas": 3, "selector": {"matchLabels": LABELS}, "template": POD}
+        world.server.seed(DEPLOYMENTS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+        world.website("a")
+        told: list[str] = []
+        plain = Controller("sites", primary=str(WEBSITES)).watches(str(DEPLOYMENTS), map=lambda _: [])
+
+        @plain.reconcile
+        def reconcile(ctx: PlainContext) -> None:
+            site = ctx.store.get()
+            assert site is not None
+            ctx.client.scale(DEPLOYMENTS, "web", 5)
+            ctx.client.scale(DEPLOYMENTS, "web", 2, reads=[site])
+            try:
+                ctx.client.scale(DEPLOYMENTS, "web", -2)
+            except ValueError as error:
+                told.append(str(error))
+
+        await world.running(plain)
+        while not told:
+            await asyncio.sleep(0.01)
+        assert await wanted(world) == 2
+        assert [each.agent.reason for each in world.transport.writes()] == ["scale", "scale"]
+        world.runtime.close()
