@@ -55,9 +55,10 @@ integration: setup cluster ## whole fleets, on both servers; and the test cluste
 model: setup ## the ownership protocol, exhaustively, within the smaller fault budgets (about a minute)
 	$(PYTEST) tests/model
 
-cluster: setup ## build the real API server for tests and kubectl, unless cached (about twelve minutes from nothing)
+cluster: setup ## build the real API server for tests, kubectl and promtool, unless cached (about twelve minutes from nothing)
 	$(BIN)/python -m tests.cluster.build
 	$(BIN)/python -m tests.clients.kubectls
+	$(BIN)/python -m tests.integration.alerts.promtool
 
 clients: setup cluster ## two kubectls say the same about the embedded and the real API server
 	$(PYTEST) tests/clients/test_kubectl.py

@@ -17,6 +17,19 @@ ShardError
 
 from __future__ import annotations
 
+import re
+
+_TEXT_VALUE = re.compile(r'value: "(?:[^"\\]|\\.)*"')
+_OTHER_VALUE = re.compile(r"value: (?!…)")
+"""An API server quotes what it refuses so. Where a text ends is known; of anything else, nobody knows."""
+
+
+def without_values(message: str) -> str:
+    """What an API server says, without the texts that it quotes, and up to the first other value."""
+    told = _TEXT_VALUE.sub("value: …", message)
+    other = _OTHER_VALUE.search(told)
+    return told if other is None else f"{told[: other.end()]}…"
+
 
 class ShardError(Exception):
     """Root of the tree."""
@@ -67,7 +80,8 @@ class TerminalError(ShardError):
 class ApiError(ShardError):
     """The server answered with a failure.
 
-    status: HTTP status. reason: `Status.reason` of the API, "" where the body was no Status.
+    Its text, which logs have, is without the values that the server quotes: they may be a Secret's. message: all that
+    the server said. status: HTTP status. reason: `Status.reason` of the API, "" where the body was no Status.
     cause: first `details.causes[].reason`, such as ResourceVersionTooLarge.
     retry_after_seconds: what the server asked for.
     """
@@ -83,7 +97,8 @@ class ApiError(ShardError):
         cause: str = "",
         retry_after_seconds: float | None = None,
     ) -> None:
-        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+        told = without_values(message)
+        super().__init__(f"{status} {reason}: {told}" if reason else f"{status}: {told}")
         self.status = status
         self.reason = reason
         self.message = message

@@ -1,4 +1,4 @@
-"""Metrics of shards and of requests: this package's only door to prometheus_client.
+"""Metrics of shards and of requests.
 
 What controller-runtime or client-go measure too has their names and labels. Counters grow; gauges carry the shard, so
 that a shard that leaves a worker takes its series with it (`forget_shard`).
@@ -6,15 +6,13 @@ that a shard that leaves a worker takes its series with it (`forget_shard`).
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import HistogramMetricFamily
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from shards.act_metrics import ActMetrics
+from shards.gate_metrics import GateMetrics
+from shards.loop_histogram import LoopHistogram
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -24,74 +22,17 @@ _ITEMS = (0.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
 _BYTES = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
 
 
-class Observations:
-    """One series of a `LoopHistogram`."""
-
-    __slots__ = ("_bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self._bounds, value)] += 1
-        self.total += value
-
-
-class LoopHistogram(Collector):
-    """A histogram that is written from one event loop only.
-
-    Without the library's locks, and with a search in place of its walk over all buckets: three of these are written for
-    every key.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        documentation: str,
-        labels: Sequence[str],
-        buckets: Sequence[float],
-        registry: CollectorRegistry,
-    ) -> None:
-        """buckets: upper bounds, ascending, without the infinite one."""
-        self._name, self._documentation, self._labels = name, documentation, labels
-        self._bounds = tuple(buckets)
-        self._series: dict[tuple[str, ...], Observations] = {}
-        registry.register(self)
-
-    def labels(self, *values: str) -> Observations:
-        found = self._series.get(values)
-        if found is None:
-            assert len(values) == len(self._labels), f"{self._name} has labels {self._labels}"
-            found = self._series[values] = Observations(self._bounds)
-        return found
-
-    def describe(self) -> list[HistogramMetricFamily]:
-        return [HistogramMetricFamily(self._name, self._documentation, labels=self._labels)]
-
-    def collect(self) -> Iterator[HistogramMetricFamily]:
-        [family] = self.describe()
-        texts = [*map(floatToGoString, self._bounds), "+Inf"]
-        for values, series in self._series.items():
-            below, buckets = 0, []
-            for text, count in zip(texts, series.counts, strict=True):
-                below += count
-                buckets.append((text, float(below)))
-            family.add_metric(values, buckets, series.total)
-        yield family
-
-
 class ShardMetrics:
     """All metrics of the shards of one worker. registry: where they are registered; one instance per registry."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """registry: None for one of its own."""
         self._registry = registry or CollectorRegistry()
-        self._shard_gauges: list[Gauge] = []
+        self._of_a_shard: list[Gauge | Counter] = []
         self._reconciles()
         self._queues()
         self._gates()
+        self.gate = GateMetrics(self._registry)
         self._views()
         self.acts = ActMetrics(self._registry)
 
@@ -125,7 +66,10 @@ class ShardMetrics:
             "shardfleet_failing_keys", "Keys that keep failing: five times in a row, or for good.", "controller"
         )
         self.waiting = self._shard_gauge(
-            "shardfleet_waiting_keys", "Keys that have been waiting for longer than 30 s, for whatever.", "controller"
+            "shardfleet_waiting_keys",
+            "Keys that have been waiting for 30 s or more, by what for.",
+            "controller",
+            "waits_for",
         )
         self.writes = self._counter(
             "shardfleet_writes_total",
@@ -184,7 +128,9 @@ class ShardMetrics:
             "controller",
             "purpose",
             "result",
+            "shard",
         )
+        self._of_a_shard.append(self.live_reads)
         self.handover_seconds = self._histogram(
             "shardfleet_handover_gate_seconds",
             "Time from an activation to the opening of its gate, by how it opened: watermark, list.",
@@ -243,18 +189,20 @@ class ShardMetrics:
     def _shard_gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
         """One whose series go with their controller's shard."""
         made = self._gauge(name, documentation, *labels, "shard")
-        self._shard_gauges.append(made)
+        self._of_a_shard.append(made)
         return made
 
     def forget_shard(self, controller: str, shard: str) -> None:
-        """Removes the gauges of a controller's shard that left this worker."""
-        for gauge in self._shard_gauges:
-            gauge.remove_by_labels({"controller": controller, "shard": shard})
+        """Removes the series of a controller's shard that left this worker."""
+        for metric in self._of_a_shard:
+            metric.remove_by_labels({"controller": controller, "shard": shard})
+        self.gate.forget_shard(controller, shard)
         self.acts.degraded.remove_by_labels({"controller": controller, "shard": shard})
 
     def forget_view(self, view: str, shard: str) -> None:
         """The same of one view of the shard."""
         self.view_age.remove_by_labels({"view": view, "shard": shard})
+        self.gate.store_version.remove_by_labels({"name": view, "shard": shard})
 
 
 class RequestMetrics:

@@ -15,6 +15,7 @@ from math import isfinite
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
 from shards.features import BUILT
+from shards.gate_metrics import shown
 from shards.gates.watermark import Watermark
 from shards.handover import until_seen, watermark_of
 from shards.informers.freshness import keep_fresh
@@ -238,8 +239,10 @@ class Shard:
                 self._runtime.metrics.feature_enabled.labels(feature, name, str(self.range)).set(feature in on)
         now, gauge = self._runtime.clock(), self._runtime.metrics.view_age
         for name, view in self._views.items():
-            since = view.informer.current_at
+            since, resource = view.informer.current_at, view.source.resource
             gauge.labels(name, str(self.range)).set(now - (since if isfinite(since) else self._made_at))
+            place = (name, resource.group, resource.version, resource.plural, str(self.range))
+            self._runtime.metrics.gate.store_version.labels(*place).set(shown(view.store.resource_version))
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is

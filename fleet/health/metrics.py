@@ -159,7 +159,8 @@ class _Slot:
 class PodMetrics(Collector):
     """The pod's page: counters and histograms added up over its processes, gauges labelled `worker`.
 
-    A counter never goes down when a worker restarts: the last totals of dead incarnations stay in the sum. What a
+    A counter never goes down when a worker restarts: the last totals of dead incarnations stay in the sum, but not
+    those of one shard, which go with it: else a pod would keep a series of every shard that it ever had. What a
     worker counted after its last snapshot dies with it, and a restarted agent begins again at what the living know.
     """
 
@@ -178,7 +179,8 @@ class PodMetrics(Collector):
                 return
             if incarnation > known.incarnation:
                 for series, total in known.summed.items():
-                    self._dead[series] = self._dead.get(series, 0.0) + total
+                    if not any(label == "shard" for label, _ in series.labels):
+                        self._dead[series] = self._dead.get(series, 0.0) + total
         slot = self._slots[worker] = _Slot(incarnation)
         for family in _families.decode(families):
             kind, _ = self._kinds.setdefault(family.name, (family.type, family.help))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 import logging
-from collections.abc import Mapping, MutableMapping, Sequence
+import sys
+import traceback
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +20,7 @@ from shards.ownership.fenced import FencedClient
 from shards.ownership.lease_sightings import Sign
 from shards.ownership.listing import Listing
 from shards.ownership.view import View
+from shards.veil import Veil
 
 T = TypeVar("T")
 
@@ -200,8 +203,14 @@ class Context:
     def log(self) -> ReconcileLog:
         if self._log is None:
             key = str(self._view.key)
-            self._log = ReconcileLog(log, {"controller": self._fence.controller, "key": key, "shard": self._shard})
+            extra = {"controller": self._fence.controller, "key": key, "shard": self._shard}
+            self._log = ReconcileLog(log, extra, self.veil)
         return self._log
+
+    def veil(self) -> Veil | None:
+        """What hides the values of the Secrets that this reconcile saw or sent; None for none."""
+        secrets = self._view.secrets()
+        return Veil(secrets) if secrets else None
 
     @property
     def sent_back(self) -> bool:
@@ -236,7 +245,29 @@ class Context:
 
 
 class ReconcileLog(logging.LoggerAdapter[logging.Logger]):
-    """Puts controller, key and shard before each message, and into the record for structured handlers."""
+    """Puts controller, key and shard before each message, and into the record for structured handlers.
+
+    No message, argument or traceback shows a value of a Secret that the reconcile saw or sent.
+    """
+
+    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], veil: Callable[[], Veil | None]) -> None:
+        super().__init__(logger, extra)
+        self._veil = veil
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        if not self.isEnabledFor(level):
+            return
+        veil = self._veil()
+        if veil is not None:
+            msg, args = veil(str(msg) % args if args else str(msg)), ()
+            error = kwargs.pop("exc_info", None) or None
+            if error is not None:
+                error = error if isinstance(error, BaseException) else sys.exception()
+                msg = f"{msg}\n{veil(''.join(traceback.format_exception(error)).rstrip())}"
+        # Whoever called is one frame further up than this.
+        kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
+        message, options = self.process(msg, kwargs)
+        self.logger.log(level, message, *args, **options)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         extra = dict(self.extra or {})

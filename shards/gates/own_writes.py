@@ -135,6 +135,11 @@ class OwnWrites:
                 if each.resource == resource:
                     each.resource_version = ""
 
+    def in_doubt_count(self, most: int) -> int:
+        """How many writes lost their answer and were not read since, of the first `most` keys that have any."""
+        first = islice(self._barriers.values(), most)
+        return sum(each.phase is Phase.IN_DOUBT for barriers in first for each in barriers)
+
     def expects(self, key: Key, resource: Resource, uid: str) -> bool:
         """Whether the key waits until its view shows this object, or may do so: beyond the bound nobody knows."""
         if key in self.levels:

@@ -17,12 +17,16 @@ TICK_SECONDS = 0.001
 
 @dataclass(slots=True)
 class Parked:
-    """One key that is held back. due: when it is looked at again, though nothing moved. Times in boot seconds."""
+    """One key that is held back. due: when it is looked at again, though nothing moved. Times in boot seconds.
+
+    probes: looks that were due. skips: all of them, each of which would have been a reconcile.
+    """
 
     blocked: Blocked
     since: float
     due: float
     probes: int = 0
+    skips: int = 0
 
 
 @dataclass(slots=True)
@@ -59,6 +63,7 @@ class Parking:
             parked.due = now + self._delay(parked.probes)
         self._unlink(key, parked.blocked)
         parked.blocked = blocked
+        parked.skips += 1
         for resource in blocked.resources:
             self._on.setdefault(resource, {})[key] = None
         return parked.due - now

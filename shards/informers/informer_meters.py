@@ -25,6 +25,7 @@ class HookCounts(HookMeters):
     def __init__(
         self, metrics: ShardMetrics | None, resource: str, clock: Clock | None = None, journal: Journal = NO_JOURNAL
     ) -> None:
+        self.tells_values = resource != "v1/secrets"
         self._metrics = metrics
         self._resource = resource
         self._clock = clock

@@ -74,13 +74,16 @@ class LiveReader:
         metrics: ShardMetrics,
         controller: str,
         journal: Journal = NO_JOURNAL,
+        shard: str = "",
     ) -> None:
+        """shard: by which its reads are counted."""
         self.guards = guards
         self._transport = transport
         self._clock = clock
         self._metrics = metrics
         self._controller = controller
         self._journal = journal
+        self._shard = shard
         guards.breaker.on_change = self._changed  # of all shards of a worker one tells, whichever came last
         for cause in Cause:
             metrics.acts.openings.labels(controller, cause)
@@ -97,6 +100,10 @@ class LiveReader:
     def affordable(self) -> bool:
         """Whether the gate may read now, without waiting; it is paid for if so."""
         return self.guards.budget.take(_GATE, self._clock())
+
+    def unaffordable(self) -> None:
+        """The gate could not read: that is counted too."""
+        self._count("gate", "over_budget")
 
     async def get(
         self, resource: Resource, name: ObjectName, *, purpose: str, user_agent: str = "", subresource: str = ""
@@ -179,7 +186,7 @@ class LiveReader:
         log.warning("destructive acts of %s are paused: %s", self._controller, self.guards.breaker.reason)
 
     def _count(self, purpose: str, result: str) -> None:
-        self._metrics.live_reads.labels(self._controller, purpose, result).inc()
+        self._metrics.live_reads.labels(self._controller, purpose, result, self._shard).inc()
         if self._journal.on:
             note = Note("live", self._clock(), controller=self._controller, outcome=result, cause=purpose)
             self._journal.write(note)

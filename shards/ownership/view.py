@@ -14,6 +14,7 @@ from shards.ownership.listing import Listing
 from shards.ownership.overlay import Live, Snapshot
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
+from shards.veil import is_secret
 from shards.versions import at_least, newest
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class View:
         "_gone",
         "_overlay",
         "_read",
+        "_secrets",
         "_setbacks",
         "_stores",
         "_torn",
@@ -47,6 +49,8 @@ class View:
         self.name = ObjectName(key.namespace, key.name)
         self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
+        self._secrets: tuple[Object, ...] = ()
+        """Those that it saw or sent, and that no store holds."""
         self.own_conditions: Any = None
         """Those in the status of the primary, as it was last read."""
         self._torn: dict[Place, Snapshot] | None = None
@@ -253,6 +257,17 @@ class View:
     def read(self, resource: Resource, name: ObjectName, body: Object) -> None:
         """An object without a view was read live: writes of it carry that version."""
         self._read[resource, name] = Snapshot.of(body)
+        self.sends(resource, body)
+
+    def sends(self, resource: Resource, body: Object) -> None:
+        """What it may not tell is remembered, whatever becomes of it."""
+        if is_secret(resource):
+            self._secrets = (*self._secrets, body)
+
+    def secrets(self) -> list[Object]:
+        """Those that this reconcile saw or sent."""
+        read = [place for place in self._read if is_secret(place[0]) and place[0] in self._stores]
+        return [*self._secrets, *(each for place in read if (each := self.get(*place)) is not None)]
 
     def version(self, resource: Resource) -> str:
         """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""

@@ -5,6 +5,7 @@ What is kept of an error goes to everybody who may look at the fleet (`shards.qu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -52,8 +53,16 @@ class FailingKeys:
         self._lasting: dict[Key, Failure] = {}
         self._texts = 0
 
-    def failed(self, key: Key, error: BaseException, now: float, *, terminal: bool = False) -> None:
-        """The key failed once more."""
+    def failed(
+        self,
+        key: Key,
+        error: BaseException,
+        now: float,
+        *,
+        terminal: bool = False,
+        veil: Callable[[str], str] = str,
+    ) -> None:
+        """The key failed once more. veil: hides what may not be told of the error."""
         failure = self._failures.get(key)
         if failure is None:
             failure = self._failures[key] = Failure(now)
@@ -61,7 +70,7 @@ class FailingKeys:
         failure.terminal = terminal
         if failure.error or self._texts < TEXTS_LIMIT:
             self._texts += not failure.error
-            failure.error = sentence(error)
+            failure.error = sentence(error, veil)
         if terminal or failure.count >= PATIENCE:
             self._lasting.setdefault(key, failure)
 

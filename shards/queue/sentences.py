@@ -6,6 +6,7 @@ raised; the log has the rest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import PurePath
 
 from shards.errors import ApiError, ShardError
@@ -16,8 +17,8 @@ _VALUE_MARK = "value:"
 """An API server quotes the values that it refuses behind these letters."""
 
 
-def sentence(error: BaseException) -> str:
-    """One line about an error, for people who may not see what the reconcile saw."""
+def sentence(error: BaseException, veil: Callable[[str], str] = str) -> str:
+    """One line about an error, for people who may not see what the reconcile saw. veil: hides what it hides."""
     name = type(error).__name__
     if isinstance(error, ApiError):
         text = f"{name}: {_without_values(str(error))}"
@@ -27,7 +28,7 @@ def sentence(error: BaseException) -> str:
         text = "took too long"
     else:
         text = f"{name}{_place(error)}"
-    return clause(text)
+    return clause(veil(text))
 
 
 def _without_values(text: str) -> str:

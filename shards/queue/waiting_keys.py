@@ -6,6 +6,7 @@ should be; after LONG_SECONDS somebody may want to know. As of a failing key, no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -65,18 +66,23 @@ class WaitingKeys:
     """What reconciles say that their keys wait for, from the first time to the next success or failure.
 
     Memory: one small record for each key that waits. Invariants: a key is in one of `_young` and `_long`, and each
-    holds its keys in the order of `since`; what has become old is moved when somebody looks.
+    holds its keys in the order of `since`; what has become old is moved when somebody looks. _kinds counts the keys of
+    `_long` by what they wait for.
     """
 
     def __init__(self) -> None:
         self._young: dict[Key, Wait] = {}
         self._long: dict[Key, Wait] = {}
+        self._kinds: Counter[WaitsFor] = Counter()
 
     def waits(self, key: Key, waits_for: WaitsFor, why: str, now: float) -> int:
         """The key was told to wait once more. Returns how often in a row."""
         wait = self._young.get(key) or self._long.get(key)
         if wait is None:
             wait = self._young[key] = Wait(now, 0, waits_for, "")
+        if wait.waits_for is not waits_for and key in self._long:
+            self._kinds[wait.waits_for] -= 1
+            self._kinds[waits_for] += 1
         wait.times = wait.times + 1 if wait.waits_for is waits_for else 1
         wait.waits_for, wait.why = waits_for, why
         return wait.times
@@ -84,7 +90,9 @@ class WaitingKeys:
     def over(self, key: Key) -> None:
         """The key succeeded, failed, or is gone."""
         if self._young.pop(key, None) is None and self._long:
-            self._long.pop(key, None)
+            wait = self._long.pop(key, None)
+            if wait is not None:
+                self._kinds[wait.waits_for] -= 1
 
     def long(self, now: float) -> dict[Key, Wait]:
         """Those that wait for long, the longest first. Not to be changed."""
@@ -93,7 +101,13 @@ class WaitingKeys:
             if not is_long(wait.since, now):
                 break
             self._long[key] = self._young.pop(key)
+            self._kinds[wait.waits_for] += 1
         return self._long
+
+    def long_kinds(self, now: float) -> Counter[WaitsFor]:
+        """How many wait for long, by what for."""
+        self.long(now)
+        return +self._kinds
 
 
 def is_long(since: float, now: float) -> bool:
@@ -112,10 +126,16 @@ class LongWaits:
     running: Mapping[Key, float]
 
     def count(self, now: float) -> int:
-        """How many wait for long. A key that runs, or is parked, after it was told to wait counts once."""
-        others = {*self._running(now), *islice((key for key, _ in self._parked(now)), MOST_COUNTED)}
-        said = self.waiting.long(now)
-        return len(said) + sum(key not in said for key in others)
+        """How many wait for long."""
+        return self.counts(now).total()
+
+    def counts(self, now: float) -> Counter[WaitsFor]:
+        """The same, by what they wait for. A key that runs, or is parked, after it was told to wait counts once."""
+        said, found = self.waiting.long(now), self.waiting.long_kinds(now)
+        others = dict.fromkeys((key for key, _ in islice(self._parked(now), MOST_COUNTED)), WaitsFor.VIEW)
+        others |= dict.fromkeys(self._running(now), WaitsFor.ITSELF)
+        found.update(waits_for for key, waits_for in others.items() if key not in said)
+        return found
 
     def told(self, controller: str, most: int, now: float) -> list[WaitingKey]:
         """At most so many, the longest first."""

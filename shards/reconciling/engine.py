@@ -25,6 +25,7 @@ from shards.reconciling.crew import Crew
 from shards.reconciling.engine_fence import make_fence, reset_requests
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
+from shards.reconciling.gate_meters import GateMeters
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys, Relist
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
@@ -73,7 +74,10 @@ class Engine:
         self._current_at = current_at
         self.queue: WorkQueue[Key] = WorkQueue(runtime.settings.queue, runtime.rng, runtime.retries_of(controller.name))
         self._alarm = Alarm()
-        self.parked = ParkedKeys(controller, shard, runtime, stores, self.queue, relist=relist, ring=self._alarm.ring)
+        self._gate_meters = GateMeters(runtime, controller.name, str(shard), stores)
+        self.parked = ParkedKeys(
+            controller, shard, runtime, stores, self.queue, self._gate_meters, relist=relist, ring=self._alarm.ring
+        )
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
@@ -132,13 +136,9 @@ class Engine:
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""
         now = self._runtime.clock()
-        counts = {
-            "active": self._runtime.slots.held(self.controller.name),
-            "parked": len(self.parked),
-            "failing": self.failing.count(),
-            "waiting": self.waits.count(now),
-        }
-        self._meters.measured(now, self.queue, **counts)
+        active = self._runtime.slots.held(self.controller.name)
+        self._meters.measured(now, self.queue, active, failing=self.failing.count(), waiting=self.waits.counts(now))
+        self._gate_meters.measured(now, self.parked.parking, self.fence)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -292,6 +292,7 @@ class Engine:
         self._runtime.slots.release(self.controller.name)
         self._alarm.ring()
         self.meter.record(now - started, now)
+        self._gate_meters.busiest.ran(key)
         self._meters.reconciled(outcome, now - started)
         if self._notes.on:
             self._notes.ended(key, now, outcome, now - started)

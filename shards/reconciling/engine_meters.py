@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from shards.metrics import ShardMetrics
 from shards.objects import Key
+from shards.queue.waiting_keys import WaitsFor
 from shards.queue.workqueue import WorkQueue
 
 _ERRORS = frozenset({"error", "timeout", "terminal"})
@@ -36,9 +37,8 @@ class EngineMeters:
         self._depths = [metrics.queue_depth.labels(*names, priority, shard) for priority in _PRIORITIES]
         self._unfinished = metrics.unfinished.labels(*names, shard)
         self._longest_running = metrics.longest_running.labels(*names, shard)
-        self._parked = metrics.parked.labels(controller, shard)
         self._failing = metrics.failing.labels(controller, shard)
-        self._waiting = metrics.waiting.labels(controller, shard)
+        self._waiting = {each: metrics.waiting.labels(controller, each.value, shard) for each in WaitsFor}
         self._counted_adds = 0
         metrics.max_concurrent.labels(controller).set(max_concurrent)
 
@@ -70,10 +70,10 @@ class EngineMeters:
             yield metrics.terminal_errors.labels(name).inc
 
     def measured(
-        self, now: float, queue: WorkQueue[Key], *, active: int, parked: int, failing: int, waiting: int
+        self, now: float, queue: WorkQueue[Key], active: int, *, failing: int, waiting: Mapping[WaitsFor, int]
     ) -> None:
-        """What is the case now: slots that the controller holds, and keys that are parked, that keep failing, and that
-        wait for long."""
+        """What is the case now: slots that the controller holds, and keys that keep failing, and that wait for long, by
+        what for."""
         self._active.set(active)
         for gauge, depth in zip(self._depths, queue.depths(now), strict=True):
             gauge.set(depth)
@@ -82,6 +82,6 @@ class EngineMeters:
         in_all, longest = queue.started(now)
         self._unfinished.set(in_all)
         self._longest_running.set(longest)
-        self._parked.set(parked)
         self._failing.set(failing)
-        self._waiting.set(waiting)
+        for waits_for, gauge in self._waiting.items():
+            gauge.set(waiting.get(waits_for, 0))

@@ -19,6 +19,7 @@ from shards.ownership.fence import Fence
 from shards.ownership.overlay import Live
 from shards.ownership.view import Place, View, Views
 from shards.queue.workqueue import WorkQueue
+from shards.reconciling.gate_meters import GateMeters
 from shards.runtime import WorkerRuntime
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class ParkedKeys:
         runtime: WorkerRuntime,
         stores: Views,
         queue: WorkQueue[Key],
+        meters: GateMeters,
         *,
         relist: Relist,
         ring: Callable[[], None],
@@ -62,6 +64,7 @@ class ParkedKeys:
         self._runtime = runtime
         self._stores = stores
         self._queue = queue
+        self._meters = meters
         self._relist = relist
         self._ring = ring
         self._listing: dict[Resource, asyncio.Future[str]] = {}
@@ -128,6 +131,7 @@ class ParkedKeys:
             self.parking.caught_up(key)
             return False
         if not self.gated:
+            self._meters.not_held(blocked.resources)
             return False
         self._park(fence, key, blocked, now, wake)
         return True
@@ -155,7 +159,10 @@ class ParkedKeys:
         if not (self.parking.keys or self.overlays):
             return None
         overlay = self.overlays.pop(key, None)
-        self.parking.release(key, lagging=overlay is not None)
+        parked = self.parking.keys.get(key)
+        if parked is not None:
+            self._meters.released(self._runtime.clock() - parked.since)
+            self.parking.release(key, lagging=overlay is not None)
         return overlay
 
     async def close(self) -> None:
@@ -195,6 +202,7 @@ class ParkedKeys:
         probes = known.probes if known is not None else 0
         delay = self.parking.park(key, blocked, now)
         parked = self.parking.keys[key]
+        self._meters.skipped(blocked.resources)
         # In this order: what the key waits for keeps the priority of the run that was to be.
         self._queue.add_after(key, delay, now)
         self._queue.done(key, now)
@@ -252,7 +260,7 @@ class ParkedKeys:
         for barrier in fence.writes.waiting(key, self._stores):
             place = (barrier.resource, barrier.name)
             if place not in overlay and not fence.live.affordable():
-                self._runtime.metrics.live_reads.labels(self._controller, "gate", "over_budget").inc()
+                fence.live.unaffordable()
                 return None
             agent = fence.user_agent(View(self._primary, key, self._stores), barrier.resource, "gate")
             if not barrier.name.name:

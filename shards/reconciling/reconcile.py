@@ -217,6 +217,7 @@ class Reconciler:
     def _failed(self, fence: Fence, key: Key, context: Context, error: BaseException) -> str:
         """Decides the retry. What the fleet causes is retried soon; what the key causes backs off."""
         now = self._runtime.clock()
+        veil = context.veil() or str
         asked = asked_seconds(error)
         if asked:
             self._queue.pause(key, asked, now)
@@ -228,7 +229,7 @@ class Reconciler:
                 self.failing.succeeded(key)
                 fence.redecided.pop(key, None)
             else:
-                self.failing.failed(key, error, now, terminal=True)
+                self.failing.failed(key, error, now, terminal=True, veil=veil)
             context.log.error("cannot succeed until the object changes: %s", error)
             return "terminal"
         if isinstance(error, NotOwner):
@@ -236,14 +237,16 @@ class Reconciler:
             return "not_owner"
         if isinstance(error, BreakerOpen):
             context.log.warning("%s", error)
-            self.waiting.waits(key, WaitsFor.BREAKER, clause(error), now)
+            self.waiting.waits(key, WaitsFor.BREAKER, clause(veil(str(error))), now)
             self._queue.add_after(key, BREAKER_SECONDS, now)
             return "breaker_open"
         if isinstance(error, NotReadyYet):
             context.log.info("waits: %s", error)
-            times = self.waiting.waits(key, WaitsFor.READINESS, clause(error), now)
-            patience = self._patience(times, owner=isinstance(error, ConflictingOwner))
-            self._queue.add_after(key, error.after_seconds or patience, now)
+            times = self.waiting.waits(key, WaitsFor.READINESS, clause(veil(str(error))), now)
+            seconds = error.after_seconds
+            if seconds is None:
+                seconds = self._patience(times, owner=isinstance(error, ConflictingOwner))
+            self._queue.add_after(key, seconds, now)
             return "not_ready"
         if isinstance(error, Conflict):
             self._conflicts[key] = self._conflicts.get(key, 0) + 1
@@ -251,9 +254,9 @@ class Reconciler:
                 gated = not fence.writes.shown(key, self._stores)
                 self._queue.add_after(key, 0.0 if gated else CONFLICT_SECONDS, now)
                 return "conflict"
-        self.failing.failed(key, error, now)
+        self.failing.failed(key, error, now, veil=veil)
         if asked and not self.failing.lasts(key):
-            self.waiting.waits(key, WaitsFor.SERVER, f"it asked for {asked:g} s: {sentence(error)}", now)
+            self.waiting.waits(key, WaitsFor.SERVER, f"it asked for {asked:g} s: {sentence(error, veil)}", now)
         else:
             self.waiting.over(key)
         delay = self._retry_later(key, asked)

@@ -7,6 +7,7 @@ that is here: a line in the log, the metrics, and a line in the worker's journal
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,8 +26,11 @@ FAILED: Final = object()
 class HookMeters:
     """Told of hooks, and of their calls that failed or took longer than SLOW_SECONDS. This one counts nothing.
 
-    of: the object, where the call is one that the log has too; else "".
+    of: the object, where the call is one that the log has too; else "". tells_values: whether the log may quote what is
+    in the objects.
     """
+
+    tells_values = True
 
     def made(self, hook: str) -> None: ...
 
@@ -82,7 +86,17 @@ class Hook:
         told = _worth_telling(self.failures)
         self._meters.failed(self.name, of if told else "")
         if told:
-            log.error("%s failed for %s (%d times)", self.name, of, self.failures, exc_info=error)
+            # Of a Secret, what the function raises may quote a value: where it was raised has to do.
+            where = None if self._meters.tells_values else "".join(traceback.format_tb(error.__traceback__)).rstrip()
+            what = "" if where is None else f": {type(error).__name__}\n{where}"
+            log.error(
+                "%s failed for %s (%d times)%s",
+                self.name,
+                of,
+                self.failures,
+                what,
+                exc_info=error if where is None else None,
+            )
 
     def _took(self, seconds: float, of: str) -> None:
         self.slow += 1

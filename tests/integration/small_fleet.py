@@ -24,6 +24,7 @@ from fleet.devcluster.recording.journal import Entry
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
+from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
@@ -31,7 +32,8 @@ from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import observed
 from fleet.workers.worker_settings import WorkerSettings
-from shards.api.client import Client
+from shards.api.client import Client, Transport
+from shards.api.request_meters import NO_METERS, RequestMeters
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import Controller, identity_of, scope_of
 from shards.journal import KeptJournal, Note
@@ -75,6 +77,8 @@ class SmallFleet:
     make_controller: Callable[[str], Controller]
     """By member name, so that a reconcile knows on which member it runs."""
     shards: int = 4
+    slots: int = 8
+    """Reconciles at once on each member."""
     lease_seconds: float = LEASE_SECONDS
     """Renewed four times in that time."""
     settings: ShardSettings = field(default_factory=lambda: ShardSettings(gate=GateSettings()))
@@ -95,6 +99,9 @@ class SmallFleet:
     _counts: dict[str, int] = field(default_factory=dict)
     journals: dict[str, KeptJournal] = field(default_factory=dict)
     """By member name; what all its incarnations noted."""
+    registries: dict[str, CollectorRegistry] = field(default_factory=dict)
+    telemetry: dict[str, FleetMetrics] = field(default_factory=dict)
+    """What each member and the coordinator measure, by name; of the last incarnation."""
     breaks: frozenset[str] = frozenset()
     """Invariants that the test breaks on purpose."""
     coordinator: Coordinator | None = None
@@ -114,8 +121,10 @@ class SmallFleet:
 
     def start_coordinator(self, name: str = "agent") -> None:
         agent = str(UserAgent(PRODUCT, member=name, epoch="1", reason="coordinator"))
+        registry = self.registries[name] = CollectorRegistry()
+        self.telemetry[name] = FleetMetrics(registry)
         self.coordinator = Coordinator(
-            self._coordination(lambda: agent),
+            self._coordination(lambda: agent, self.transport(registry)),
             FleetLayout("web", identity_of([self.make_controller(name)]), PartitionKey.UID, self.shards),
             Incarnation(name, 1),
             lease_seconds=self.lease_seconds,
@@ -123,6 +132,7 @@ class SmallFleet:
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
             clock=loop_seconds,
             rng=random.Random(2),
+            telemetry=self.telemetry[name],
         )
         self._tasks[name] = asyncio.create_task(self.coordinator.run(), name=name)
 
@@ -132,13 +142,17 @@ class SmallFleet:
         controller = self.make_controller(name)
         journal = self.journals.setdefault(name, KeptJournal(name))
         journal.write(Note("begin", loop_seconds()))
+        registry = self.registries[name] = CollectorRegistry()
+        self.telemetry[name] = FleetMetrics(registry)
+        transport = self.transport(registry)
         runtime = WorkerRuntime(
-            transport=InProcessTransport(self.server, clock=loop_seconds),
+            transport=transport,
             clock=loop_seconds,
             rng=random.Random(name),
             settings=self.settings,
-            metrics=ShardMetrics(CollectorRegistry()),
-            slots=Slots(8),
+            metrics=ShardMetrics(registry),
+            meters=self.meters(registry),
+            slots=Slots(self.slots),
             server_side_sharding=self.server_side_sharding,
             product=PRODUCT,
             journal=journal,
@@ -151,7 +165,7 @@ class SmallFleet:
             return str(UserAgent(PRODUCT, member=name, epoch=str(worker.member.epoch), reason="coordination"))
 
         worker = Worker(
-            self._coordination(user_agent),
+            self._coordination(user_agent, transport),
             WorkerSettings(
                 name=name,
                 pod=name,
@@ -169,6 +183,7 @@ class SmallFleet:
             clock=loop_seconds,
             rng=random.Random(name),
             die=self.deaths.append,
+            telemetry=self.telemetry[name],
             budget=runtime.limiter,
             rollout=lambda: rollout_record(runtime.gates.rollout),
         )
@@ -178,9 +193,17 @@ class SmallFleet:
         self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal), name=name)
         return worker
 
-    def _coordination(self, user_agent: Callable[[], str]) -> KubernetesCoordination:
+    def transport(self, registry: CollectorRegistry) -> Transport:
+        """Of one process. registry: where it may measure."""
+        return InProcessTransport(self.server, clock=loop_seconds)
+
+    def meters(self, registry: CollectorRegistry) -> RequestMeters:
+        """What counts the requests of one process."""
+        return NO_METERS
+
+    def _coordination(self, user_agent: Callable[[], str], transport: Transport) -> KubernetesCoordination:
         return KubernetesCoordination(
-            InProcessTransport(self.server, clock=loop_seconds),
+            transport,
             fleet="web",
             namespace="default",
             user_agent=user_agent,

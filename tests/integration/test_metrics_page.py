@@ -19,7 +19,7 @@ from tests.integration.waiting import eventually
 
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
 CRDS = Resource.parse("apiextensions.k8s.io/v1/customresourcedefinitions")
-_ROW = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| ?([^|]*)\|", re.MULTILINE)
+_ROW = re.compile(r"^\| `([\w<>]+)` \| (counter|gauge|histogram) \| ?([^|]*)\|", re.MULTILINE)
 
 Metrics = dict[str, tuple[str, frozenset[str]]]
 """Type and labels by name, a counter's with its `_total`."""
@@ -27,7 +27,10 @@ Metrics = dict[str, tuple[str, frozenset[str]]]
 
 def documented() -> Metrics:
     rows = _ROW.findall((ROOT / "docs/metrics.md").read_text())
-    return {name: (kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    return {
+        name.replace("<controller>", "websites"): (kind, frozenset(re.findall(r"`(\w+)`", labels)))
+        for name, kind, labels in rows
+    }
 
 
 def exported(pod: Pod) -> Metrics:

@@ -11,6 +11,7 @@ import pytest
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.devcluster.recording.journal import EVENT, Entry
 from shards import Context, Controller, Request, Result
+from shards.api.client import Transport
 from shards.api.useragent import UserAgent
 from shards.keyrange import KeyRange
 from shards.limits.request_limiter import LimitedTransport, RequestLimiter
@@ -54,8 +55,8 @@ UNSETTLED = frozenset({"I9", "I10", "I19", "I26"})
 class HeldBack(SmallFleet):
     """What must not be: renewals wait in the same line as everything else."""
 
-    def _coordination(self, user_agent: Callable[[], str]) -> KubernetesCoordination:
-        made = super()._coordination(user_agent)
+    def _coordination(self, user_agent: Callable[[], str], transport: Transport) -> KubernetesCoordination:
+        made = super()._coordination(user_agent, transport)
         limiter = RequestLimiter(self.settings.client, loop_seconds)
         made._api.transport = LimitedTransport(made._api.transport, limiter)
         return made

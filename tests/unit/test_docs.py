@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fleet.health.metrics import FleetMetrics, PodMetrics, snapshot
+from shards.gate_metrics import StaleSyncSkips
 from shards.metrics import RequestMetrics, ShardMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +20,7 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FILE = re.compile(r"(?<![\w./])(?:shards|fleet|chaos|tests|docs|deploy)/[\w./{},-]*[\w}]")
-_METRIC_ROW = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| ?([^|]*) \| (\S+) \|", re.MULTILINE)
+_METRIC_ROW = re.compile(r"^\| `([\w<>]+)` \| (counter|gauge|histogram) \| ?([^|]*) \| (\S+) \|", re.MULTILINE)
 
 
 def prose_of(document: Path) -> str:
@@ -91,6 +92,7 @@ SOURCES = {
     "workqueue_": "client-go",
     "reflector_": "client-go",
     "rest_client_": "client-go",
+    "informer_": "client-go",
 }
 """Whose name it is, by its beginning."""
 
@@ -102,15 +104,16 @@ def labels_of(metric: object) -> tuple[str, ...]:
 def documented() -> dict[str, tuple[str, frozenset[str], str]]:
     """Type, labels and source by name. A gauge has the label `worker` from the pod's page."""
     found = {}
-    shard = ShardMetrics()
-    for holder in (shard, shard.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
+    shards = ShardMetrics()
+    for holder in (shards, shards.gate, shards.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
         for metric in vars(holder).values():
-            if not hasattr(metric, "collect") or isinstance(metric, CollectorRegistry):
+            if not hasattr(metric, "describe") or isinstance(metric, StaleSyncSkips):
                 continue
             [family] = metric.describe()
             labels = {*labels_of(metric), *(["worker"] if family.type == "gauge" else [])}
             name = f"{family.name}_total" if family.type == "counter" else family.name
             found[name] = (family.type, frozenset(labels), source_of(name))
+    found["<controller>_stale_sync_skips_total"] = ("counter", frozenset(StaleSyncSkips.LABELS), "Kubernetes")
     pod = PodMetrics()
     pod.update("worker-0", 1, snapshot(CollectorRegistry()))
     for family in pod.collect():

@@ -16,15 +16,30 @@ from shards.metrics import RequestMetrics, ShardMetrics
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "deploy/prometheus/shardfleet.rules.yaml"
 [GROUP] = yaml.safe_load(RULES.read_text())["groups"]
-EXPRESSIONS = {rule["alert"]: rule["expr"] for rule in GROUP["rules"]}
+ALERTS = [rule for rule in GROUP["rules"] if "alert" in rule]
+RECORDS = {rule["record"] for rule in GROUP["rules"] if "record" in rule}
+EXPRESSIONS = {rule.get("alert") or rule["record"]: rule["expr"] for rule in GROUP["rules"]}
 
 SCRAPED = {"namespace", "job", "worker"}
 """Labels that a scrape, or the pod's page, puts on everything or on gauges."""
 
-_WORDS = {"max", "min", "sum", "by", "rate", "increase", "deriv"}
+_WORDS = {
+    "max",
+    "sum",
+    "by",
+    "on",
+    "rate",
+    "increase",
+    "deriv",
+    "histogram_quantile",
+    "max_over_time",
+    "unless",
+    "and",
+    "or",
+}
 _MATCHERS = re.compile(r"\{([^}]*)\}")
-_BY = re.compile(r"by \(([^)]*)\)")
-_NAME = re.compile(r"\b[a-z_][a-z0-9_]*\b")
+_BY = re.compile(r"(?:by|on) \(([^)]*)\)")
+_NAME = re.compile(r"\b[a-z_][a-z0-9_:]*\b")
 
 
 def series() -> set[str]:
@@ -44,8 +59,8 @@ def series() -> set[str]:
 def labels_of(names: set[str]) -> set[str]:
     """What the metrics behind these names are divided by."""
     found: set[str] = set()
-    shard = ShardMetrics()
-    for holder in (shard, shard.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
+    shards = ShardMetrics()
+    for holder in (shards, shards.gate, shards.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
         for metric in vars(holder).values():
             if any(name.startswith(getattr(metric, "_name", "-")) for name in names):
                 found.update(getattr(metric, "_labelnames", ()) or getattr(metric, "_labels", ()))
@@ -65,8 +80,9 @@ def labels_in(expression: str) -> set[str]:
 @pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_an_expression_names_metrics_and_labels_that_exist(expression: str) -> None:
     assert names_in(expression)
-    assert names_in(expression) - series() == set()
-    assert labels_in(expression) <= SCRAPED | labels_of(names_in(expression))
+    assert names_in(expression) - series() <= RECORDS
+    named = names_in(expression) | {name for record in RECORDS for name in names_in(EXPRESSIONS[record])}
+    assert labels_in(expression) <= SCRAPED | {"le"} | labels_of(named)
 
 
 def test_a_metric_that_does_not_exist_would_be_found() -> None:
@@ -75,15 +91,29 @@ def test_a_metric_that_does_not_exist_would_be_found() -> None:
     assert labels_in(wrong) == {"job", "shard"}
 
 
-@pytest.mark.parametrize("rule", GROUP["rules"], ids=EXPRESSIONS)
+@pytest.mark.parametrize("rule", ALERTS, ids=[rule["alert"] for rule in ALERTS])
 def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("warning", "critical")
     assert rule["annotations"].keys() == {"summary", "description"}
     assert rule["annotations"]["description"].endswith(".")
     used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
     by = {label for each in _BY.findall(rule["expr"]) for label in each.replace(" ", "").split(",")}
-    assert used <= (by or SCRAPED)
+    recorded = {label for record in RECORDS if record in rule["expr"] for label in record.partition(":")[0].split("_")}
+    assert used <= (by | recorded or SCRAPED)
 
 
 def test_keys_that_keep_failing_have_an_alert() -> None:
     assert "shardfleet_failing_keys" in EXPRESSIONS["ShardfleetKeysKeepFailing"]
+
+
+def test_every_alert_has_a_line_in_the_runbook() -> None:
+    rows = re.findall(r"^\| `(Shardfleet\w+)` \| [^|]{20,} \| [^|]{20,} \|$", _operations(), re.MULTILINE)
+    assert rows == [rule["alert"] for rule in ALERTS]
+
+
+def test_the_runbook_has_a_line_for_no_other_alert() -> None:
+    assert set(re.findall(r"`(Shardfleet\w+)`", _operations())) == {rule["alert"] for rule in ALERTS}
+
+
+def _operations() -> str:
+    return (ROOT / "docs/operations.md").read_text()

@@ -6,7 +6,12 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from shards.metrics import LoopHistogram, RequestMetrics, ShardMetrics
+from shards.gate_metrics import shown
+from shards.loop_histogram import LoopHistogram
+from shards.metrics import RequestMetrics, ShardMetrics
+from shards.objects import Resource
+
+PODS = Resource("", "v1", "pods")
 
 UPSTREAM = {
     "controller_runtime_reconcile_total": {"controller", "result"},
@@ -30,6 +35,7 @@ UPSTREAM = {
     "reflector_short_watches_total": {"name"},
     "reflector_watch_duration_seconds": {"name"},
     "reflector_items_per_watch": {"name"},
+    "informer_store_resource_version": {"name", "group", "version", "resource"},
     "rest_client_requests_total": {"code", "method", "host"},
     "rest_client_request_duration_seconds": {"verb", "host"},
     "rest_client_request_size_bytes": {"verb", "host"},
@@ -45,7 +51,8 @@ ADDED = {"shard", "code"}
 def labels_of(metrics: ShardMetrics | RequestMetrics) -> dict[str, set[str]]:
     """Labels by the name that the page shows."""
     found = {}
-    for metric in vars(metrics).values():
+    held = vars(metrics) | (vars(metrics.gate) if isinstance(metrics, ShardMetrics) else {})
+    for metric in held.values():
         if isinstance(metric, LoopHistogram):
             found[metric._name] = set(metric._labels)
         elif hasattr(metric, "_labelnames"):
@@ -70,11 +77,11 @@ def test_the_rest_has_the_fleet_s_prefix() -> None:
 @pytest.mark.parametrize("made", [ShardMetrics, RequestMetrics])
 def test_no_label_can_hold_a_key_a_pid_or_an_epoch(made: type[ShardMetrics]) -> None:
     known = {"controller", "result", "name", "shard", "reason", "resource", "type", "purpose", "how"}
-    known |= {"priority", "view", "hook"}
+    known |= {"priority", "view", "hook", "waits_for", "group", "version", "state"}
     assert set().union(*labels_of(made()).values()) <= known | {"code", "method", "verb", "host"}
 
 
-def test_the_gauges_of_a_shard_go_with_it() -> None:
+def test_the_series_of_a_shard_go_with_it() -> None:
     registry = CollectorRegistry()
     metrics = ShardMetrics(registry)
     for shard in ("s1", "s2"):
@@ -82,6 +89,13 @@ def test_the_gauges_of_a_shard_go_with_it() -> None:
         metrics.view_age.labels("v1/sites", shard).set(1)
         metrics.parked.labels("sites", shard).set(1)
         metrics.failing.labels("sites", shard).set(1)
+        metrics.waiting.labels("sites", "view", shard).set(1)
+        metrics.live_reads.labels("sites", "gate", "found", shard).inc()
+        metrics.gate.skips.count("sites", PODS, shard)
+        metrics.gate.not_held.labels("sites", "v1/pods", shard).inc()
+        metrics.gate.store_version.labels("v1/sites", "", "v1", "sites", shard).set(7)
+        metrics.gate.target_version.labels("sites", "", "v1", "sites", shard).set(7)
+        metrics.gate.lag_seconds.labels("sites", "v1/sites", shard).set(1)
     metrics.forget_shard("sites", "s1")
     metrics.forget_shard("sites", "never seen")
     metrics.forget_view("v1/sites", "s1")
@@ -89,6 +103,33 @@ def test_the_gauges_of_a_shard_go_with_it() -> None:
         sample.labels["shard"] for family in registry.collect() for sample in family.samples if "shard" in sample.labels
     }
     assert shards == {"s2"}
+
+
+@pytest.mark.parametrize(
+    ("controller", "name"),
+    [
+        ("replicaset", "replicaset_stale_sync_skips_total"),
+        ("web-sites", "web_sites_stale_sync_skips_total"),
+        ("9lives", "_9lives_stale_sync_skips_total"),
+    ],
+)
+def test_skips_are_counted_under_the_controller_s_name_as_kubernetes_own_do(controller: str, name: str) -> None:
+    metrics = ShardMetrics(registry := CollectorRegistry())
+    metrics.gate.skips.count(controller, PODS, "s1")
+    metrics.gate.skips.count(controller, PODS, "s1")
+    [family] = [each for each in text_string_to_metric_families(generate_latest(registry).decode()) if each.samples]
+    assert [(each.name, each.labels, each.value) for each in family.samples] == [
+        (name, {"group": "", "resource": "pods", "shard": "s1"}, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "sample"),
+    [("", 0), ("0", 0), ("1234", 1234), ("9" * 40 + "123456789012345", 123456789012345), ("opaque", 0)],
+)
+def test_a_version_is_shown_by_its_last_fifteen_digits_which_a_float_holds_exactly(version: str, sample: int) -> None:
+    assert int(shown(version)) == sample
+    assert shown("999999999999999") + 1 != shown("999999999999999")
 
 
 @pytest.mark.parametrize("made", [ShardMetrics, RequestMetrics])

@@ -74,6 +74,16 @@ def test_a_series_that_the_new_incarnation_has_not_touched_yet_stays() -> None:
     assert _page(pod)["done_total{kind=rare}"] == 1
 
 
+def test_what_a_dead_incarnation_counted_of_one_shard_goes_with_it() -> None:
+    pod = PodMetrics()
+    for incarnation, shard in ((1, "00-7f"), (2, "80-ff")):
+        registry = CollectorRegistry()
+        Counter("skips_total", "Skips.", ["shard"], registry=registry).labels(shard).inc(3)
+        pod.update("worker-0", incarnation, snapshot(registry))
+
+    assert [name for name in _page(pod) if name.startswith("skips")] == ["skips_total{shard=80-ff}"]
+
+
 def test_a_late_answer_of_a_dead_incarnation_is_ignored() -> None:
     old, pod = _Worker(), PodMetrics()
     old.done.labels("a").inc(7)

@@ -37,10 +37,10 @@ class Reader:
         self.registry = CollectorRegistry()
         self.guards = Guards.of(GateSettings(live_reads_per_second=per_second), self.clock())
         metrics = ShardMetrics(self.registry)
-        self.live = LiveReader(Answers(*script), self.guards, self.clock, metrics, "sites")
+        self.live = LiveReader(Answers(*script), self.guards, self.clock, metrics, "sites", shard="00-ff")
 
     def count(self, result: str) -> float:
-        labels = {"controller": "sites", "purpose": "gate", "result": result}
+        labels = {"controller": "sites", "purpose": "gate", "result": result, "shard": "00-ff"}
         return self.registry.get_sample_value("shardfleet_gate_live_reads_total", labels) or 0.0
 
 

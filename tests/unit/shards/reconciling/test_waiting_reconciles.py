@@ -35,9 +35,11 @@ def controller(body: Callable[[Context, Request], Any]) -> Controller:
 async def only_wait(world: World, shard: Shard) -> WaitingKey:
     """The one key that waits, by every way in which it is told."""
     shard.measure()
-    assert world.metric("shardfleet_waiting_keys", controller="sites", shard=str(WHOLE)) == 1
     assert (shard.load()["waiting"], shard.load()["failing"]) == (1, 0)
     [told] = shard.waiting(9)
+    labels = {"controller": "sites", "shard": str(WHOLE)}
+    assert world.metric("shardfleet_waiting_keys", **labels) == 1
+    assert world.metric("shardfleet_waiting_keys", **labels, waits_for=told.waits_for.value) == 1
     assert (told.controller, told.key) == ("sites", "default/a")
     return told
 
