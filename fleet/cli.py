@@ -1,31 +1,28 @@
-"""The command `fleet`: dev, run, serve, status, version.
+"""The command `fleet`: canary, dev, run, serve, status, version.
 
 What can be wrong is said in one sentence on standard error; --traceback shows where it came from. Exit codes: 0, 1 for
-what went wrong at run time, 2 for what is wrong in the command line, the config or the author's module. Imports are
-made where they are used, so that `fleet version` and every refusal are quick.
+what went wrong at run time, 2 for what is wrong in the command line, the config or the author's module; by 3 and 4
+`canary status` says that the next step has to wait, or the last one has to be taken back. Imports are made where they
+are used, so that `fleet version` and every refusal are quick.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fleet import __version__
 from shards.errors import ConfigError, ShardError
 
-if TYPE_CHECKING:
-    from fleet.processes.rundir import DevState
-    from fleet.status.statusview import FleetStatus
-
 EXIT_RUN_TIME = 1
 EXIT_CONFIG = 2
+EXIT_WAIT = 3
+EXIT_STEP_BACK = 4
 EXIT_INTERRUPTED = 130
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -37,6 +34,9 @@ _JOURNAL = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory for journals of what each worker did and saw. Default: none are kept.",
 )
+_FLEET = click.option("--fleet", "fleet_name", default="", help="Its name. Default: the only one in the namespace.")
+_NAMESPACE = click.option("-n", "--namespace", default="", help="Where its Leases are. Default: the kubeconfig's.")
+_OUTPUT = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 _CONTEXT = click.option("--context", help="Context of the kubeconfig. Default: its current one.")
 
 
@@ -122,9 +122,9 @@ def run(
 @cli.command(short_help="Show members, shards and their owners.")
 @_KUBECONFIG
 @_CONTEXT
-@click.option("--fleet", "fleet_name", default="", help="Its name. Default: the only one in the namespace.")
-@click.option("-n", "--namespace", default="", help="Where its Leases are. Default: the kubeconfig's.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@_FLEET
+@_NAMESPACE
+@_OUTPUT
 @click.option(
     "--failing", is_flag=True, help="Show instead the keys that keep failing or wait for long, since when, and why."
 )
@@ -135,32 +135,70 @@ def status(
 
     Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
     """
-    from fleet.status.status_reader import FleetNotFound
+    from fleet.look import look
+    from fleet.status.statusview import fleet_status
 
-    dev = None if kubeconfig or context else _running_dev()
-    if dev is not None:
-        kubeconfig, fleet_name, namespace = Path(dev.kubeconfig), fleet_name or dev.fleet, namespace or dev.namespace
-    try:
-        found = asyncio.run(_read_status(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace))
-    except ConfigError as error:
-        if kubeconfig or context:
-            raise
-        raise ConfigError("", f"no `fleet dev` of this user is running; {error}") from error
-    except FleetNotFound as error:
-        if dev is None:
-            raise
-        raise FleetNotFound(f"{error}; asked was the running `fleet dev`, --kubeconfig asks another server") from error
+    found = fleet_status(look(kubeconfig, context, fleet_name, namespace))
     if output == "json":
         import msgspec
 
         shown = msgspec.to_builtins(found)
         if failing:
             shown = {name: shown[name] for name in ("failingKeys", "failing", "waitingKeys", "waiting")}
-        click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        _print_json(shown)
     else:
         from fleet.status.status_table import write
 
         write(found, sys.stdout, failing=failing)
+
+
+@cli.group(short_help="Features that are tried on a part of the fleet.")
+def canary() -> None:
+    """Features that are tried on a part of the fleet; see docs/rollout.md."""
+
+
+@canary.command("status", short_help="Say whether the canary may grow.")
+@_KUBECONFIG
+@_CONTEXT
+@_FLEET
+@_NAMESPACE
+@_OUTPUT
+@click.option("--json", "as_json", is_flag=True, help="The same as -o json.")
+@click.option(
+    "--after",
+    "seconds",
+    type=click.FloatRange(0, 300),
+    default=300.0,
+    show_default=True,
+    help="Seconds that the present step must have lasted.",
+)
+@click.option(
+    "--reconciles", type=click.IntRange(min=0), default=20, show_default=True, help="Reconciles that must have been."
+)
+def canary_status(
+    kubeconfig: Path | None,
+    context: str | None,
+    fleet_name: str,
+    namespace: str,
+    output: str,
+    as_json: bool,
+    seconds: float,
+    reconciles: int,
+) -> int:
+    """Say whether convergence, waits and API load allow the next step of a canary: go on, wait, or step back.
+
+    Exit codes: 0 go on, 3 wait, 4 step back; 1 and 2 are errors.
+    """
+    from fleet.look import look
+    from fleet.rules.canary_verdict import Enough, Word
+    from fleet.status import canary_table, canary_view
+
+    found = canary_view.canary_status(look(kubeconfig, context, fleet_name, namespace), Enough(seconds, reconciles))
+    if as_json or output == "json":
+        _print_json(found)
+    else:
+        canary_table.write(found, sys.stdout)
+    return {Word.GO_ON: 0, Word.WAIT: EXIT_WAIT, Word.STEP_BACK: EXIT_STEP_BACK}[Word(found.verdict)]
 
 
 @cli.command(short_help="Run a whole fleet here, to try a controller.")
@@ -218,31 +256,7 @@ def serve(**given: Any) -> int:
     return serve_alone(ServeOptions(**given))
 
 
-def _running_dev() -> DevState | None:
-    from fleet.processes.rundir import running_devs
+def _print_json(shown: object) -> None:
+    import msgspec
 
-    running = running_devs()
-    if len(running) > 1:
-        newest, other = running[:2]
-        click.echo(
-            f"fleet: {len(running)} fleet dev are running; showing the newest, pid {newest.pid};"
-            f" the one before it: --kubeconfig {other.kubeconfig}",
-            err=True,
-        )
-    return running[0] if running else None
-
-
-async def _read_status(kubeconfig: str | None, context: str | None, fleet: str, namespace: str) -> FleetStatus:
-    from fleet.pod.preflight import explained
-    from fleet.status.status_reader import StatusReader, find_fleet
-    from shards.api.client import Client
-    from shards.transport.kube import connect
-
-    transport = await connect(kubeconfig=kubeconfig, context=context)
-    try:
-        with explained(transport.host):
-            client = Client(transport, user_agent=f"fleet-status/{__version__}", timeout_seconds=10.0)
-            names = await find_fleet(client, namespace or transport.namespace, fleet)
-            return await StatusReader(client, names, today=time.time).read(patient=True)
-    finally:
-        await transport.close()
+    click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())

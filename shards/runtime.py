@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from shards.api.client import Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
 from shards.clock import Clock
+from shards.features import Feature
 from shards.journal import NO_JOURNAL, Journal
+from shards.keyrange import KeyRange
 from shards.limits.breaker import TokenBucket
 from shards.limits.loop_turn import LoopTurn
 from shards.limits.request_limiter import LimitedTransport, RequestLimiter
@@ -84,6 +86,11 @@ class WorkerRuntime:
         for guards in self.guards.values():
             guards.change(settings.gate, self.clock())
         self.gates.change(self.settings.rollout)
+
+    def features_on(self, controller: str, shard: KeyRange) -> tuple[str, ...]:
+        """Names of the features that are on there: those that the server cannot do are not, whatever their switch."""
+        unable = () if self.server_side_sharding else (Feature.SERVER_SIDE_SHARDING,)
+        return tuple(str(each) for each in self.gates.on(controller, shard) if each not in unable)
 
     def guards_of(self, controller: str) -> Guards:
         guards = self.guards.get(controller)

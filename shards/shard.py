@@ -25,6 +25,7 @@ from shards.queue.failing_keys import FailingKey
 from shards.queue.sentences import clause
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.engine import Engine
+from shards.reconciling.figures import Figures, figures_of
 from shards.runtime import WorkerRuntime
 from shards.shard_gate import ShardGate
 from shards.shard_views import ShardView, filter_modes, make_engine, make_views
@@ -214,6 +215,10 @@ class Shard:
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
 
+    def figures(self) -> list[Figures]:
+        """What its controllers did lately."""
+        return [figures_of(engine, self._runtime) for engine in self._engines]
+
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing: of each controller at most so many, the longest first."""
         return [each for engine in self._engines for each in engine.failing.told(engine.controller.name, most)]
@@ -228,7 +233,7 @@ class Shard:
         for engine in self._engines:
             engine.measure()
             name = engine.controller.name
-            on = self._runtime.gates.on(name, self.range)
+            on = self._runtime.features_on(name, self.range)
             for feature in BUILT:
                 self._runtime.metrics.feature_enabled.labels(feature, name, str(self.range)).set(feature in on)
         now, gauge = self._runtime.clock(), self._runtime.metrics.view_age

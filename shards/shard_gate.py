@@ -122,6 +122,7 @@ class ShardGate:
         self._changed.set()
         closed = self._gate is not None and not self.passed
         for engine in self._engines:
+            engine.tally.begin_anew()
             if closed and engine.parked.gated:
                 engine.hold()
             else:

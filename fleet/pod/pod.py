@@ -67,7 +67,7 @@ def prepare(
         revision=os.environ.get("POD_REVISION", ""),
         run_dir=rundir.create("run", run_dir),
         journal_dir=journal_dir,
-        labels=_labels_of(pod, labels),
+        labels=labels_of(pod, labels),
         config_file=config_file.absolute() if config_file is not None else None,
     )
 
@@ -100,7 +100,7 @@ def exit_code(ended: int) -> int:
     return {EX_OK: 0, EX_CONFIG: 2}.get(ended, 1)
 
 
-def _labels_of(pod: str, given: Sequence[str]) -> dict[str, str]:
+def labels_of(pod: str, given: Sequence[str]) -> dict[str, str]:
     """The pod's name is a label of its members, unless somebody gives another one of that name."""
     environment = [text for text in os.environ.get("FLEET_LABELS", "").split(",") if text.strip()]
     written = parse_labels("FLEET_LABELS", [text.strip() for text in environment])

@@ -17,6 +17,7 @@ from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
 from fleet.records.record import Incarnation
+from fleet.workers.part_records import rollout_record
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import observed, open_journal
@@ -145,6 +146,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
         budget=runtime.limiter,
+        rollout=lambda: rollout_record(runtime.gates.rollout),
     )
     return worker
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from fleet.records.record import (
     FailingRecord,
     Incarnation,
     MemberRecord,
+    PartRecord,
+    RolloutRecord,
     ShardLoad,
     ShardRecord,
     StoredMap,
@@ -48,7 +50,7 @@ __all__ = [
     "shard_record_from_lease",
 ]
 
-R = TypeVar("R", FailingRecord, WaitingRecord)
+R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord)
 
 UNREADABLE_MEMBER_LEASE_SECONDS = 3600.0
 """Taken for a member's lease when its Lease does not say: a fence must not be early."""
@@ -110,6 +112,8 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         loads=_loads(lease.note("loads")),
         failing=_each(lease.note("failing"), FailingRecord),
         waiting=_each(lease.note("waiting"), WaitingRecord),
+        parts=_each(lease.note("parts"), PartRecord),
+        rollout=_rollout(lease.note("rollout")),
         demand=natural(lease.note("demand")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
@@ -129,6 +133,8 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "loads": _loads_text(record.loads),
         "failing": msgspec.json.encode(record.failing).decode() if record.failing else "",
         "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
+        "parts": _brief(record.parts),
+        "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
         "demand": "" if record.demand is None else str(record.demand),
         "left": "" if record.holder else str(record.epoch),
     }
@@ -165,8 +171,23 @@ def _loads_text(loads: Mapping[str, ShardLoad]) -> str:
     """Without what is zero: a member may hold thousands of shards, most of them idle, and a Lease has its limit."""
     if not loads:
         return ""
-    telling = {each: {name: value for name, value in asdict(load).items() if value} for each, load in loads.items()}
-    return msgspec.json.encode(telling).decode()
+    return msgspec.json.encode({each: _telling(load) for each, load in loads.items()}).decode()
+
+
+def _brief(parts: tuple[PartRecord, ...]) -> str:
+    """The same of these."""
+    return msgspec.json.encode([_telling(part) for part in parts]).decode() if parts else ""
+
+
+def _telling(record: ShardLoad | PartRecord) -> dict[str, Any]:
+    return {name: value for name, value in asdict(record).items() if value}
+
+
+def _rollout(text: str) -> RolloutRecord | None:
+    try:
+        return msgspec.json.decode(text, type=RolloutRecord) if text else None
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def _each(text: str, kind: type[R]) -> tuple[R, ...]:

@@ -90,6 +90,41 @@ class WaitingRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PartRecord:
+    """How one controller fares on a member in all shards where the same features are on; rides likewise.
+
+    Over up to five minutes, since the last switch of a feature at most. on: names of features, separated by commas.
+    parked, failing: keys now. seconds: of the shard that was measured for the shortest time.
+    """
+
+    controller: str = ""
+    on: str = ""
+    shards: int = 0
+    seconds: int = 0
+    keys: int = 0
+    parked: int = 0
+    failing: int = 0
+    reconciles: int = 0
+    requests: int = 0
+    live_reads: int = 0
+    longest_wait: float = 0.0
+    longest_parked: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRecord:
+    """Which feature gates and canary a member follows. digest: equal where they are. part: the canary in words.
+
+    confined: names of the features that are on in the canary only. off: those that are switched off everywhere.
+    """
+
+    digest: str
+    confined: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Incarnation:
     """Who holds a member record.
 
@@ -132,6 +167,10 @@ class MemberRecord:
     """Some of the keys that keep failing, the longest first; `loads` says how many there are."""
     waiting: tuple[WaitingRecord, ...] = ()
     """The same of keys that wait for long."""
+    parts: tuple[PartRecord, ...] = ()
+    """How its controllers fare, with and without the features of the canary."""
+    rollout: RolloutRecord | None = None
+    """None for a member of a version that knows no canary."""
     demand: int | None = None
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
     version: str = ""

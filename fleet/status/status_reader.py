@@ -43,14 +43,18 @@ class StatusReader:
         Clocks may differ, so a renewal that arrives meanwhile counts for more than a timestamp. Raises ApiError,
         Unreachable.
         """
+        return fleet_status(await self.sight(patient=patient))
+
+    async def sight(self, *, patient: bool = False) -> Sight:
+        """The same, as it was read."""
         first = await self._look()
         doubtful = [first.members[name] for name in first.silent if name and first.members[name].holder]
         if not patient or not doubtful:
-            return fleet_status(first)
+            return first
         await asyncio.sleep(min(_LONGEST_LOOK_SECONDS, *(record.lease_seconds / 2 for record in doubtful)))
         second = await self._look()
         still = frozenset(name for name in second.silent & first.silent if not _moved(first, second, name))
-        return fleet_status(replace(second, silent=still))
+        return replace(second, silent=still)
 
     async def _look(self) -> Sight:
         names = self._names

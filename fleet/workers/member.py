@@ -14,7 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
-from fleet.records.record import FailingRecord, Holder, Incarnation, MemberRecord, ShardLoad, WaitingRecord
+from fleet.records.record import (
+    FailingRecord,
+    Holder,
+    Incarnation,
+    MemberRecord,
+    PartRecord,
+    RolloutRecord,
+    ShardLoad,
+    WaitingRecord,
+)
 from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
 from shards.clock import Clock
 
@@ -33,6 +42,8 @@ class Report:
     loads: Mapping[str, ShardLoad] = field(default_factory=dict)
     failing: tuple[FailingRecord, ...] = ()
     waiting: tuple[WaitingRecord, ...] = ()
+    parts: tuple[PartRecord, ...] = ()
+    rollout: RolloutRecord | None = None
     demand: int | None = None
 
 
@@ -182,6 +193,8 @@ class Member:
             loads=report.loads,
             failing=report.failing,
             waiting=report.waiting,
+            parts=report.parts,
+            rollout=report.rollout,
             demand=report.demand,
         )
         self._attempted = new.renewals

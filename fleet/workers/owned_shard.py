@@ -9,6 +9,7 @@ from shards.gates.watermark import Watermark
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
+from shards.reconciling.figures import Figures
 
 
 class OwnedShard(Protocol):
@@ -39,6 +40,8 @@ class OwnedShard(Protocol):
     def failing(self, most: int) -> list[FailingKey]: ...
 
     def waiting(self, most: int) -> list[WaitingKey]: ...
+
+    def figures(self) -> list[Figures]: ...
 
     def measure(self) -> None: ...
 

@@ -25,6 +25,7 @@ from shards.keyrange import KeyRange
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
+from shards.reconciling.figures import Figures
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +91,10 @@ class RangeRunner:
     def waiting(self, most: int) -> list[WaitingKey]:
         """Keys that wait for long here; none while the range is not held."""
         return self.shard.waiting(most) if self.shard is not None and self.holding else []
+
+    def figures(self) -> list[Figures]:
+        """How its controllers fare here; nothing while the range is not held."""
+        return self.shard.figures() if self.shard is not None and self.holding else []
 
     # -- deciding ---------------------------------------------------------------------------------------------------
 

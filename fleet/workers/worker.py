@@ -18,7 +18,7 @@ from fleet.backends.confirmation import keep_confirmed
 from fleet.health.health import unready_reason
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
-from fleet.records.record import Incarnation, MemberRecord
+from fleet.records.record import Incarnation, MemberRecord, RolloutRecord
 from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
@@ -27,9 +27,9 @@ from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import RunnerContext
-from fleet.workers.stuck_records import failing_records, waiting_records
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
+from fleet.workers.worker_report import report_of
 from fleet.workers.worker_settings import WorkerSettings
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange
@@ -58,8 +58,9 @@ class Worker:
         telemetry: Telemetry | None = None,
         budget: Budget | None = None,
         today: Callable[[], float] = time.time,
+        rollout: Callable[[], RolloutRecord | None] = lambda: None,
     ) -> None:
-        """budget: what limits requests to a part of the fleet's. today: seconds since 1970."""
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout: for the record."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
@@ -67,7 +68,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today = WorkerBudget(budget), today
-        self._turnover = Turnover(settings.name)
+        self._turnover, self._rollout = Turnover(settings.name), rollout
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -145,13 +146,13 @@ class Worker:
         return [each.shard for each in self.runners.values() if each.holding and each.shard and each.shard.open]
 
     def _report(self) -> Report:
-        loads = {str(each): runner.load() for each, runner in self.runners.items()}
-        return Report(
+        return report_of(
+            self.runners,
+            now=self.clock(),
+            today=self._today(),
             followed=self._followed,
             leaving=self._leaving_since is not None,
-            loads={each: load for each, load in loads.items() if load is not None},
-            failing=failing_records(self.runners.values(), self.clock(), self._today()),
-            waiting=waiting_records(self.runners.values(), self.clock(), self._today()),
+            rollout=self._rollout(),
             demand=self._budget.demand,
         )
 

@@ -127,9 +127,13 @@ class Acts:
             return
         fence, view = self._requests.fence, self._requests.view
         place = (basis.resource, basis.name)
-        times = fence.redecided.setdefault(view.key, {})
-        times[place] = times.get(place, 0) + 1
-        if decided is not None and live is not None and decided.uid == live.uid and times[place] > REDECISIONS:
+        sent_back = fence.redecided.setdefault(view.key, {})
+        times, before = sent_back.get(place, (0, None))
+        # On the same state again it was not decided anew: with the gate off, nothing keeps a run from an old view.
+        anew = decided != before
+        times += anew
+        sent_back[place] = (times, decided)
+        if anew and decided is not None and live is not None and decided.uid == live.uid and times > REDECISIONS:
             generation = 0 if found is None else meta_of(found).generation
             if basis.generation in (0, generation):
                 return

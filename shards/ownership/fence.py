@@ -24,6 +24,7 @@ from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, 
 from shards.ownership.degraded import Degraded
 from shards.ownership.lease_sightings import LeaseSightings
 from shards.ownership.live import LiveReader
+from shards.ownership.overlay import Snapshot
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Place, View, Views
 from shards.settings import GateSettings
@@ -42,13 +43,14 @@ class Fence:
     """The state behind every fenced client of one controller in one shard.
 
     transport: not limited; whoever sends has waited for the limiter.
-    sources: the controller's views, by resource. highest: per resource, the highest version of an object of the range
-    that a write or a live read returned (for the watermark). redecided: how often an act was decided anew. leases: what
-    was seen of Leases of others. on_the_wire: tasks with a write that was sent and not answered yet. created: children
-    that were created of late, and when; oldest first. pause: told when a server asks that a key be left alone for so
-    many seconds. gated: whether the version gate holds anything back now. setbacks: how often a history was found to
-    have gone back. degraded: the marks on objects whose acts are paused. gate: the settings of now. current_at: reading
-    of the clock at which the view that is furthest behind was known to be current.
+    sources: the controller's views, by resource. highest: per resource, the highest version of an object of the
+    range that a write or a live read returned (for the watermark). redecided: how often an act was decided anew,
+    and on what last. leases: what was seen of Leases of others. on_the_wire: tasks with a write that was sent and
+    not answered yet. created: children that were created of late, and when; oldest first. pause: told when a server
+    asks that a key be left alone for so many seconds. degraded: the marks on objects whose acts are paused. gate:
+    the settings of now. current_at: reading of the clock at which the view that is furthest behind was known to be
+    current. gated: whether the version gate holds anything back now. setbacks: how often a history was found to
+    have gone back.
     """
 
     transport: Transport
@@ -70,7 +72,7 @@ class Fence:
     doomed: Doomed = field(default_factory=Doomed)
     kinds: dict[Resource, str] = field(default_factory=dict)
     highest: dict[Resource, str] = field(default_factory=dict)
-    redecided: dict[Key, dict[Place, int]] = field(default_factory=dict)
+    redecided: dict[Key, dict[Place, tuple[int, Snapshot | None]]] = field(default_factory=dict)
     on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
     created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
     pause: Callable[[Key, float], None] = lambda key, seconds: None

@@ -22,13 +22,14 @@ from shards.queue.waiting_keys import LongWaits
 from shards.queue.workqueue import WorkQueue
 from shards.reconciling.alarm import Alarm
 from shards.reconciling.crew import Crew
-from shards.reconciling.engine_fence import make_fence
+from shards.reconciling.engine_fence import make_fence, reset_requests
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys, Relist
 from shards.reconciling.reconcile import LOST_SECONDS, Reconciler
 from shards.reconciling.resync import resync
+from shards.reconciling.tally import Tally
 from shards.runtime import WorkerRuntime
 from shards.watching.source import Source
 
@@ -76,6 +77,8 @@ class Engine:
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
         self.meter = LoadMeter(runtime.clock())
+        self.tally = Tally()
+        self.made_at = runtime.clock()
         most = runtime.settings.queue.max_concurrent_reconciles
         self._meters = EngineMeters(runtime.metrics, controller.name, str(shard), most)
         self._notes = EngineNotes(runtime.journal, controller, shard, stores)
@@ -104,7 +107,8 @@ class Engine:
         def pause(key: Key, seconds: float) -> None:
             self.queue.pause(key, seconds, runtime.clock())
 
-        self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause, self._current_at)
+        at, tally = self._current_at, self.tally
+        self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause, tally, at)
         self._crew.start()
         own = self.controller.resync_seconds
         period = runtime.settings.queue.resync_seconds if own is None else own
@@ -180,17 +184,8 @@ class Engine:
         if self.running:
             keys = ", ".join(map(str, self.running))
             raise Undrained(f"{self.controller.name} cannot be cancelled: {keys}")
-        await self._reset_requests()
-
-    async def _reset_requests(self) -> None:
-        """A request of a task that outlived its reconcile would be on the wire when the shard is released (R4)."""
-        left = set(self.fence.on_the_wire) if self.fence is not None else set()
-        for task in left:
-            task.cancel()
-        if left:
-            _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
-        if left:
-            raise Undrained(f"requests of {self.controller.name} cannot be cancelled: {', '.join(map(str, left))}")
+        if self.fence is not None:
+            await reset_requests(self.fence, CANCEL_SECONDS)
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
@@ -274,6 +269,9 @@ class Engine:
         if self.first_reconcile_at is None:
             self.first_reconcile_at = started
         self._meters.started(started - self.queue.waited_since)
+        self.tally.started(started, started - self.queue.waited_since)
+        if parked := self.parked.parking.keys.get(key):
+            self.tally.parked(started, started - max(parked.since, self._runtime.gates.since))
         self._crew.begins(key, started)
         ended = "cancelled"
         decided = False

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from shards.authoring.controller import Controller
+from shards.errors import Undrained
 from shards.objects import Key, Resource
 from shards.ownership.degraded import Degraded, unmarkable
 from shards.ownership.fence import Fence
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Views
+from shards.reconciling.counted_transport import CountedTransport
+from shards.reconciling.tally import Tally
 from shards.runtime import WorkerRuntime
 from shards.watching.source import Source
 
@@ -22,12 +26,21 @@ def make_fence(
     stores: Views,
     sources: Mapping[Resource, Source],
     pause: Callable[[Key, float], None],
+    tally: Tally,
     current_at: Callable[[], float],
 ) -> Fence:
     """pause: of a key, for as many seconds as a server asked for. current_at: of the view that is furthest behind."""
     guards = runtime.guards_of(controller.name)
+
+    def count() -> None:
+        tally.requested(runtime.clock(), live=False)
+
+    def count_live() -> None:
+        tally.requested(runtime.clock(), live=True)
+
+    limited = CountedTransport(runtime.limited, count_live)
     return Fence(
-        transport=runtime.transport,
+        transport=CountedTransport(runtime.transport, count),
         limiter=runtime.limiter,
         tenure=tenure,
         clock=runtime.clock,
@@ -36,7 +49,7 @@ def make_fence(
         product=runtime.product,
         stores=stores,
         sources=sources,
-        live=LiveReader(runtime.limited, guards, runtime.clock, runtime.metrics, controller.name, runtime.journal),
+        live=LiveReader(limited, guards, runtime.clock, runtime.metrics, controller.name, runtime.journal),
         kinds=runtime.kinds,
         pause=pause,
         gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
@@ -45,3 +58,17 @@ def make_fence(
         gate=lambda: runtime.settings.gate,
         current_at=current_at,
     )
+
+
+async def reset_requests(fence: Fence, within_seconds: float) -> None:
+    """A request of a task that outlived its reconcile would be on the wire when the shard is released (R4).
+
+    Raises Undrained when one cannot be cancelled in time.
+    """
+    left = set(fence.on_the_wire)
+    for task in left:
+        task.cancel()
+    if left:
+        _, left = await asyncio.wait(left, timeout=within_seconds)
+    if left:
+        raise Undrained(f"requests of {fence.controller} cannot be cancelled: {', '.join(map(str, left))}")

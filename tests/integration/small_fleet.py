@@ -27,6 +27,7 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
+from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import observed
 from fleet.workers.worker_settings import WorkerSettings
@@ -169,6 +170,7 @@ class SmallFleet:
             rng=random.Random(name),
             die=self.deaths.append,
             budget=runtime.limiter,
+            rollout=lambda: rollout_record(runtime.gates.rollout),
         )
         self.runtimes[name] = runtime
         self.members[name] = worker

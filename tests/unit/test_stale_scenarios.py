@@ -34,3 +34,9 @@ def test_all_stale_scenarios_fail_without_the_protections_and_pass_with_them() -
     stale = [each for each in CATALOGUE if each.kind == "S"]
     assert len(stale) == 19
     assert [(each.fails_without, each.fails_with) for each in stale] == [(True, False)] * 19
+
+
+def test_none_of_the_46_is_missing() -> None:
+    assert [each.number for each in CATALOGUE] == list(range(1, 47))
+    kinds = [each.kind for each in CATALOGUE]
+    assert {kind: kinds.count(kind) for kind in "ISUX"} == {"I": 11, "S": 19, "U": 7, "X": 9}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 
@@ -151,9 +151,13 @@ NODE = "node-1"
 
 
 class Node:
-    """Starts what is placed on it, which nobody can take back. Two nodes that run one thing are what must not be."""
+    """Starts what is placed on it, which nobody can take back. Two nodes that run one thing are what must not be.
 
-    def __init__(self) -> None:
+    told: the runtime is told what the start rests on.
+    """
+
+    def __init__(self, *, told: bool = False) -> None:
+        self.told = told
         self.started: list[str] = []
         self.versions: list[int] = []
 
@@ -167,7 +171,8 @@ class Node:
         if pod is not None:
             self.versions.append(int(pod["metadata"]["resourceVersion"]))
             if pod["spec"]["node"] == NODE:
-                self.started.append(request.uid)
+                async with ctx.confirmed(pod, reason="start") if self.told else nullcontext():
+                    self.started.append(request.uid)
 
 
 @asynccontextmanager
@@ -221,9 +226,9 @@ async def test_b16_oracle_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len((await _restarted(True)).started) == 1
 
 
-async def _handed_over(gate: bool) -> Node:
+async def _handed_over(gate: bool, *, told: bool = False) -> Node:
     """The next owner stood by with a view that stands still since then."""
-    before, after = Node(), Node()
+    before, after = Node(told=told), Node(told=told)
     async with gated_world(gate=gate) as world:
         owner = await world.running(before.controller())
         world.website(node=NODE)
@@ -238,6 +243,7 @@ async def _handed_over(gate: bool) -> Node:
         await owner.stop()
         await standby.activate(world.tenure(epoch=2), mark, previous_epoch=1)
         await asyncio.sleep(30.0)
+        assert len(before.started) == 1
         return after
 
 
@@ -247,3 +253,8 @@ async def test_b16_a_new_owner_does_not_go_back_behind_what_the_old_one_has_seen
 
 async def test_b16_without_the_gate_the_new_owner_starts_what_runs_elsewhere() -> None:
     assert len((await _handed_over(gate=False)).started) == 1
+
+
+@ON_AND_OFF
+async def test_b16_a_start_that_is_confirmed_is_not_made_on_an_old_view_either_way(gate: bool) -> None:
+    assert (await _handed_over(gate, told=True)).started == []

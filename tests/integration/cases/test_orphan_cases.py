@@ -8,7 +8,7 @@ import pytest
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayAnswers, DelayEvents
-from shards import Context, Controller, Request
+from shards import Absent, Context, Controller, Request
 from shards.shard import Shard
 from tests.integration.cases.gated import ON_AND_OFF, Gated, gated_world
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES
@@ -20,10 +20,14 @@ ORPHAN = "of-nobody"
 
 
 class Orphans:
-    """Deletes pages whose site is gone. confirmed: it asks the server whether it is; else the view says so."""
+    """Deletes pages whose site is gone. confirmed: it asks the server whether it is; else the view says so.
 
-    def __init__(self, *, confirmed: bool) -> None:
+    told: the runtime is told that the deletion rests on that.
+    """
+
+    def __init__(self, *, confirmed: bool = False, told: bool = False) -> None:
         self.confirmed = confirmed
+        self.told = told
 
     def controller(self) -> Controller:
         pages = Controller("orphans", primary=str(CONFIGMAPS), label_selector="site")
@@ -39,7 +43,7 @@ class Orphans:
         if ctx.store.get(WEBSITES, site) is not None:
             return
         if not self.confirmed or await ctx.confirm_absent(WEBSITES, site):
-            await ctx.client.delete(CONFIGMAPS, request.name)
+            await ctx.client.delete(CONFIGMAPS, request.name, reads=[Absent(WEBSITES, site)] if self.told else ())
 
 
 def _page_of(world: Gated, site: str) -> None:
@@ -77,6 +81,11 @@ async def test_b13_without_the_gate_it_deletes_those_whose_owners_it_has_not_see
 @ON_AND_OFF
 async def test_b13_an_author_who_confirms_that_the_owner_is_absent_deletes_none(gate: bool) -> None:
     assert await _taken_over(gate, Orphans(confirmed=True)) == [ORPHAN]
+
+
+@ON_AND_OFF
+async def test_b13_nor_does_one_who_says_that_the_deletion_rests_on_it(gate: bool) -> None:
+    assert await _taken_over(gate, Orphans(told=True)) == [ORPHAN]
 
 
 @ON_AND_OFF

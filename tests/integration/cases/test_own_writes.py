@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import pytest
 
@@ -127,17 +128,22 @@ async def test_b01_without_the_gate_the_deletion_is_decided_again_and_ended_by_i
 
 
 class Machine:
-    """Asks somebody else for something that takes long and must be done once. calls: by the site's UID."""
+    """Asks somebody else for something that takes long and must be done once. calls: by the site's UID.
 
-    def __init__(self) -> None:
+    told: the runtime is told what the call rests on.
+    """
+
+    def __init__(self, *, told: bool = False) -> None:
+        self.told = told
         self.calls: list[str] = []
 
     async def reconcile(self, ctx: Context, request: Request) -> None:
         site = ctx.store.get()
         if site is None or (site.get("status") or {}).get("phase") == "Ready":
             return
-        await ctx.client.patch_status({"phase": "Busy"})
-        self.calls.append(request.uid)
+        site = await ctx.client.patch_status({"phase": "Busy"})
+        async with ctx.confirmed(site, reason="order") if self.told else nullcontext():
+            self.calls.append(request.uid)
         await asyncio.sleep(2.0)
         await ctx.client.patch_status({"phase": "Ready"})
 
@@ -163,6 +169,15 @@ async def test_b02_without_the_gate_it_is_done_again() -> None:
     async with gated(machine.reconcile, gate=False) as world:
         await _made_ready(world)
         assert len(machine.calls) > 1
+
+
+@ON_AND_OFF
+async def test_b02_a_call_that_is_confirmed_is_not_made_again_either_way(gate: bool) -> None:
+    """A live read shows that the site is not as the run has it."""
+    machine = Machine(told=True)
+    async with gated(machine.reconcile, gate=gate) as world:
+        await _made_ready(world)
+        assert len(machine.calls) == 1
 
 
 # -- B04: what is waited for does not come for longer than anybody waits -----------------------------------------------

@@ -148,7 +148,15 @@ class Resume:
     after_seconds: float = 0.0
 
 
-Act = Freeze | Switch | Crash | Hide | Show | Pause | Resume
+@dataclass(frozen=True)
+class Delay:
+    """From here on the controller's watches come so much later; of one resource, or of all."""
+
+    seconds: float
+    resource: str = ""
+
+
+Act = Freeze | Delay | Switch | Crash | Hide | Show | Pause | Resume
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,20 @@
 """The runtime as it is, and a stand-in for one without its protections against stale views, for the same reconciles.
 
 The stand-in is what controllers elsewhere have by default: views that may begin with any replica's cache, no wait for
-own writes nor for what a predecessor saw, and deletions by name. Everything else stays: queues, level-triggered keys,
-names that follow from the primary, preconditions of updates and patches, owner checks of `ensure`.
+own writes nor for what a predecessor saw, deletions and scaling by name. Everything else stays: queues, level-triggered
+keys, names that follow from the primary, preconditions of updates and patches, owner checks of `ensure`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import pytest
 
 from shards.errors import NotFound
-from shards.objects import ObjectName, Resource
-from shards.ownership.acts import resource_of
+from shards.objects import Object, ObjectName, Resource
+from shards.ownership.acts import Absent, resource_of
 from shards.ownership.fence import Fence
 from shards.ownership.fenced import FencedClient
 from shards.ownership.view import View
@@ -28,9 +27,10 @@ GATES = "gates"
 LISTS = "lists"
 """The first list of a view is consistent. Without: resourceVersion=0, as in client-go."""
 ACTS = "acts"
-"""A deletion is sent after a live read, on the snapshot it was decided on, with UID and version as preconditions, and
-a child is made only for an owner that is there: in the view, and of a child that was made lately, live. Without: by
-name, unconditionally, for whomever."""
+"""A deletion, and a scale-down, is sent after live reads of what it was decided on, with UID and version as
+preconditions; what is not as it was is decided again on live reads, of the primary as well. And a child is made only
+for an owner that is there: in the view, and of a child that was made lately, live. Without: by name, unconditionally,
+for whomever."""
 
 WITH = frozenset({GATES, LISTS, ACTS})
 """The product as it is."""
@@ -78,19 +78,41 @@ def _acts_by_name(patch: pytest.MonkeyPatch) -> None:
     async def delete(
         self: FencedClient,
         resource: str | Resource,
-        name: str | ObjectName,
+        name: str | ObjectName | Object,
         *,
         propagation: str = "Background",
-        **_: Any,
+        reads: Sequence[Object | Absent] = (),
     ) -> None:
-        resource, name = resource_of(resource), self._resolve(name)
+        basis = self._basis(resource_of(resource), name)
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
-        decided = self._view.snapshot(resource, name)
-        try:
-            await self._requests.write("delete", resource, name, options, method="DELETE", snapshot=decided)
-        except NotFound:
-            return
+        with suppress(NotFound):
+            await self._requests.write(
+                "delete", basis.resource, basis.name, options, method="DELETE", snapshot=basis.snapshot
+            )
+
+    async def scale(
+        self: FencedClient,
+        resource: str | Resource,
+        name: str | ObjectName | Object,
+        replicas: int,
+        *,
+        reads: Sequence[Object | Absent] = (),
+    ) -> None:
+        basis = self._basis(resource_of(resource), name)
+        found = self._view.get(basis.resource, basis.name)
+        if found is not None and found["spec"]["replicas"] != replicas:
+            body = {"spec": {"replicas": replicas}}
+            await self._requests.write(
+                "scale",
+                basis.resource,
+                basis.name,
+                body,
+                method="PATCH",
+                snapshot=basis.snapshot,
+                subresource="scale",
+            )
 
     patch.setattr(FencedClient, "delete", delete)
+    patch.setattr(FencedClient, "scale", scale)
     patch.setattr(Fence, "created_lately", lambda self, key, place: False)
     patch.setattr(View, "shows_own", lambda self: True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet.devcluster.faults import Events, Match
 from fleet.devcluster.faults.injection import Injection
-from fleet.devcluster.faults.words import HideEvents, StaleReplica
+from fleet.devcluster.faults.words import DelayEvents, HideEvents, StaleReplica
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.commits import Commit
@@ -221,6 +221,9 @@ class Stage:
             events = Events(types=act.types, name=act.name)  # type: ignore[arg-type]
             match = Match(resource=act.resource, user_agent="fleet/")
             self._hides.append(self._server.faults.inject(HideEvents(match=match, events=events)))
+        elif isinstance(act, plans.Delay):
+            match = Match(resource=act.resource, verbs=("watch",), user_agent="fleet/")
+            self._server.faults.inject(DelayEvents(match=match, seconds=act.seconds))
         elif isinstance(act, plans.Show):
             for each in self._hides:
                 each.release()

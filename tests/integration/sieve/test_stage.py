@@ -13,6 +13,7 @@ from tests.integration.sieve.parts import CONFIG_MAPS, DATASTORES, PODS, datasto
 from tests.integration.sieve.plans import (
     At,
     Change,
+    Delay,
     Hide,
     Make,
     Pause,
@@ -86,6 +87,13 @@ def test_a_paused_process_sends_nothing_until_it_goes_on() -> None:
     outcome = play(scenario_of(seen, pause, resume), WITH)
     writes = [line for line in outcome.log if f"updated {CONFIG_MAPS}" in line]
     assert [float(line.split()[0]) >= 7.0 for line in writes] == [True]
+
+
+def test_late_watches_are_late() -> None:
+    seen = Seen()
+    outcome = play(scenario_of(seen, Rule(created(DATASTORES, "one"), (Delay(2.0),))), WITH)
+    writes = [float(line.split()[0]) for line in outcome.log if f"d {CONFIG_MAPS}" in line]
+    assert writes == pytest.approx([2.0, 5.0, 8.0], abs=0.1)
 
 
 def test_a_crash_after_a_write_lets_nothing_follow_in_that_reconcile() -> None:

@@ -29,6 +29,7 @@ from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_fro
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
+from shards.reconciling.figures import Figures
 
 IDENTITY = "websites"
 LEASE_SECONDS = 8.0
@@ -115,6 +116,9 @@ class FakeShard:
         return []
 
     def waiting(self, most: int) -> list[WaitingKey]:
+        return []
+
+    def figures(self) -> list[Figures]:
         return []
 
     @property

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from fleet import __version__, cli
+from fleet import __version__, cli, look
 from fleet.processes import rundir
+from fleet.status import statusview
 from fleet.status.status_reader import FleetNotFound
 from fleet.status.status_rows import FailingRow, WaitingRow
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
@@ -167,7 +168,7 @@ def test_a_fleet_that_the_running_dev_does_not_have_is_said_to_be_missing_there(
         raise FleetNotFound("no fleet 'web'")
 
     monkeypatch.setattr(rundir, "running_devs", lambda: [dev_state(fleet)])
-    monkeypatch.setattr(cli, "_read_status", none_there)
+    monkeypatch.setattr(look, "read_sight", none_there)
     outcome = fleet("status", "--fleet", "web")
     assert (outcome.code, outcome.err) == (
         1,
@@ -250,12 +251,15 @@ WAITS = WaitingRow(
 def test_status_shows_which_keys_keep_failing(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], shown: str
 ) -> None:
-    async def some_fail(*_: object) -> FleetStatus:
-        sight = Sight("web", "default", None, {}, {}, None)
+    async def nobody(*_: object) -> Sight:
+        return Sight("web", "default", None, {}, {}, None)
+
+    def some_fail(sight: Sight) -> FleetStatus:
         stuck = {"failing_keys": 3, "failing": (FAILS,), "waiting_keys": 1, "waiting": (WAITS,)}
         return msgspec.structs.replace(fleet_status(sight), **stuck)
 
-    monkeypatch.setattr(cli, "_read_status", some_fail)
+    monkeypatch.setattr(look, "read_sight", nobody)
+    monkeypatch.setattr(statusview, "fleet_status", some_fail)
     outcome = fleet("status", "--kubeconfig", "x", *arguments)
     assert outcome.code == 0
     assert shown in outcome.out

@@ -9,7 +9,7 @@ from tests.integration.sieve.plans import value_at
 SIZE = "spec.volumeClaimTemplates.0.spec.resources.requests.storage"
 
 
-def makes_its_set_anew_for_another_size() -> Controller:
+def makes_its_set_anew_for_another_size(*, says_what_it_rests_on: bool = False) -> Controller:
     """28 cluster-operator 653: templates of volumes cannot be changed, so a set of another size than the datastore says
     is deleted, its pods left where they are, and made anew. The set is read from the server, the datastore from the
     view."""
@@ -25,7 +25,8 @@ def makes_its_set_anew_for_another_size() -> Controller:
         wanted = stateful_set(name, name, spec["replicas"], volume=spec["storage"])
         found = await ctx.live.get(STATEFUL_SETS, name)
         if found is not None and value_at(found, SIZE) != spec["storage"]:
-            await ctx.client.delete(STATEFUL_SETS, name, propagation="Orphan")
+            reads = [store] if says_what_it_rests_on else ()
+            await ctx.client.delete(STATEFUL_SETS, name, propagation="Orphan", reads=reads)
             return
         if found is None:
             await ctx.client.create(STATEFUL_SETS, wanted)

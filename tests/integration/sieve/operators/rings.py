@@ -108,7 +108,10 @@ def removes_volumes_beyond_what_is_ready() -> Controller:
         if store is None or store["metadata"].get("deletionTimestamp"):
             return
         wanted = store["spec"]["replicas"]
-        members = await ctx.client.ensure(STATEFUL_SETS, stateful_set(request.name, request.name, wanted))
+        members = ctx.store.get(STATEFUL_SETS, request.name)
+        if members is None:
+            members = await ctx.client.create(STATEFUL_SETS, stateful_set(request.name, request.name, wanted))
+        await ctx.client.scale(STATEFUL_SETS, request.name, wanted)
         ready = (members.get("status") or {}).get("readyReplicas", 0)
         if ready == wanted:
             for volume in volumes_of(ctx, request.name):
@@ -119,7 +122,7 @@ def removes_volumes_beyond_what_is_ready() -> Controller:
     return controller
 
 
-def makes_its_budget_anew() -> Controller:
+def makes_its_budget_anew(*, says_what_it_rests_on: bool = False) -> Controller:
     """10 casskop 321: budgets could not be changed once, so one that is not as the datastore says is deleted and made
     anew. The budget is read from the server, the datastore from the view."""
     controller = ring()
@@ -135,7 +138,7 @@ def makes_its_budget_anew() -> Controller:
         wanted = budget(request.name, request.name, spec["maxPodUnavailable"])
         found = await ctx.live.get(BUDGETS, request.name)
         if found is not None and found["spec"]["maxUnavailable"] != wanted["spec"]["maxUnavailable"]:
-            await ctx.client.delete(BUDGETS, request.name)
+            await ctx.client.delete(BUDGETS, request.name, reads=[store] if says_what_it_rests_on else ())
             found = None
         if found is None:
             await ctx.client.create(BUDGETS, wanted)

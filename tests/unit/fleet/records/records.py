@@ -12,6 +12,8 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
+    PartRecord,
+    RolloutRecord,
     ShardLoad,
     ShardMap,
     ShardRecord,
@@ -45,6 +47,8 @@ incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
 loads = st.builds(ShardLoad, counts, counts, counts, counts, counts, figures, figures, texts)
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
+parts = st.builds(PartRecord, texts, texts, counts, counts, counts, counts, counts, counts, counts, counts, figures)
+rollouts = st.builds(RolloutRecord, texts, st.lists(texts, max_size=2).map(tuple), st.just(()), texts)
 members = st.builds(
     MemberRecord,
     name=member_names,
@@ -61,6 +65,8 @@ members = st.builds(
     loads=st.dictionaries(texts, loads, max_size=3),
     failing=st.lists(failing, max_size=2).map(tuple),
     waiting=st.lists(waiting, max_size=2).map(tuple),
+    parts=st.lists(parts, max_size=2).map(tuple),
+    rollout=st.none() | rollouts,
     demand=st.none() | counts,
     version=versions,
     uid=st.text(min_size=1, max_size=12),

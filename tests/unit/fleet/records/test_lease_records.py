@@ -31,6 +31,8 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
+    PartRecord,
+    RolloutRecord,
     ShardLoad,
     ShardMap,
     ShardRecord,
@@ -262,6 +264,25 @@ def test_loads_that_cannot_be_read_are_none(broken: str) -> None:
 def test_failing_and_waiting_keys_that_cannot_be_read_are_none(broken: str) -> None:
     assert read_member(annotated(member_lease(member()), failing=broken)).failing == ()
     assert read_member(annotated(member_lease(member()), waiting=broken)).waiting == ()
+
+
+@pytest.mark.parametrize("broken", ["{", "[]", '{"digest": 1}', '[{"on": 3}]'])
+def test_what_a_member_says_of_its_features_is_nothing_where_it_cannot_be_read(broken: str) -> None:
+    assert read_member(annotated(member_lease(member()), parts=broken)).parts == ()
+    assert read_member(annotated(member_lease(member()), rollout=broken)).rollout is None
+
+
+def test_what_a_later_version_adds_is_passed_over() -> None:
+    later = '[{"controller": "a", "shards": 2, "colour": "red"}]'
+    assert read_member(annotated(member_lease(member()), parts=later)).parts == (PartRecord("a", shards=2),)
+    later = '{"digest": "d", "colour": "red"}'
+    assert read_member(annotated(member_lease(member()), rollout=later)).rollout == RolloutRecord("d")
+
+
+def test_what_is_zero_takes_no_room_in_the_parts() -> None:
+    lease = member_lease(member(parts=(PartRecord("a", "VersionGate", shards=3),)))
+    [text] = [text for name, text in lease["metadata"]["annotations"].items() if name.endswith("/parts")]
+    assert text == '[{"controller":"a","on":"VersionGate","shards":3}]'
 
 
 def test_what_is_zero_takes_no_room_in_the_loads() -> None:
