@@ -39,6 +39,8 @@ def make_fence(
         # Those that an author asks for, or that come before a deletion, say nothing about the views.
         tally.requested(runtime.clock(), live=purpose == "gate")
 
+    for resource in sources:
+        runtime.metrics.gate.histories_lost.labels(controller.name, str(resource))  # there before the first
     return Fence(
         transport=CountedTransport(runtime.transport, count),
         limiter=runtime.limiter,
