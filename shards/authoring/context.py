@@ -209,8 +209,7 @@ class Context:
 
     def veil(self) -> Veil | None:
         """What hides the values of the Secrets that this reconcile saw or sent; None for none."""
-        secrets = self._view.secrets()
-        return Veil(secrets) if secrets else None
+        return self._view.secrets.veil()
 
     @property
     def sent_back(self) -> bool:
@@ -259,9 +258,10 @@ class ReconcileLog(logging.LoggerAdapter[logging.Logger]):
             return
         veil = self._veil()
         if veil is not None:
-            msg, args = veil(str(msg) % args if args else str(msg)), ()
-            error = kwargs.pop("exc_info", None) or None
-            if error is not None:
+            msg, args = veil(_formatted(msg, args)), ()
+            given = kwargs.pop("exc_info", None)
+            if given:
+                error = given[1] if isinstance(given, tuple) else given
                 error = error if isinstance(error, BaseException) else sys.exception()
                 msg = f"{msg}\n{veil(''.join(traceback.format_exception(error)).rstrip())}"
         # Whoever called is one frame further up than this.
@@ -273,6 +273,14 @@ class ReconcileLog(logging.LoggerAdapter[logging.Logger]):
         extra = dict(self.extra or {})
         kwargs["extra"] = {**extra, **(kwargs.get("extra") or {})}
         return f"{extra['controller']} {extra['key']} {msg}", kwargs
+
+
+def _formatted(msg: object, args: tuple[object, ...]) -> str:
+    """As the standard library formats it; what does not fit its format is told as it came."""
+    try:
+        return logging.LogRecord("", logging.NOTSET, "", 0, msg, args, None).getMessage()
+    except Exception:
+        return f"{msg} {args}"
 
 
 def _named(view: View, name: str | ObjectName) -> ObjectName:

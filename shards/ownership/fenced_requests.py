@@ -76,7 +76,7 @@ class FencedRequests:
         if uid not in ("", view.key.uid) and (resource, name) == (view.primary, view.name):
             # The successor may be another worker's.
             raise TerminalError(f"{view.key} is gone: the object that has its name now is another one")
-        view.sends(resource, body)
+        view.secrets.saw(resource, body)
         path = resource.path(name.namespace, "" if method == "POST" else name.name, subresource)
         barrier = seen = None
         if method == "DELETE":
