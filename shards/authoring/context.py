@@ -227,6 +227,11 @@ class Context:
         return self._client is not None and self._client.acts.done
 
     @property
+    def gone(self) -> bool:
+        """Whether the primary is, as far as this run knows."""
+        return not self._view.shows_own()
+
+    @property
     def own_conditions(self) -> Any:
         """Those in the status of the primary, as this run read them."""
         return self._view.own_conditions

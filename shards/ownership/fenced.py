@@ -11,13 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shards.errors import (
-    AlreadyExists,
-    ConfigError,
-    NotFound,
-    NotReadyYet,
-    TerminalError,
-)
+from shards.errors import AlreadyExists, ConfigError, NotFound, NotReadyYet, TerminalError
 from shards.keyrange import slot_of
 from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
 from shards.ownership.acts import Absent, Acts, Basis, basis_of, resource_of
@@ -159,7 +153,15 @@ class FencedClient:
             degraded.off = "its view is trimmed: other conditions would be lost"
             return
         wanted = degraded.merged({}, current, paused=self.acts.paused, cleared=cleared)
-        answer = await self._patch_status("degraded", current, wanted)
+        try:
+            answer = await self._patch_status("degraded", current, wanted)
+        except NotFound:
+            # Of the object, or of a resource without statuses: the server answers both with the same words.
+            known = view.snapshot(view.primary, view.name)
+            found = await self._requests.read(view.primary, view.name, "owner", decided=known)
+            if found is None or found["metadata"]["uid"] != view.key.uid:
+                return
+            raise
         if mark_in((answer.get("status") or {}).get("conditions")) != mark_in(wanted.get("conditions")) and wanted:
             degraded.off = "the server drops status.conditions: the resource's schema has none"
 

@@ -31,7 +31,8 @@ class Pauses:
     async def after(self, fence: Fence, key: Key, context: Context, outcome: str) -> None:
         """A run of the key has ended, and may still write. Raises nothing that concerns the mark only."""
         degraded, paused = fence.degraded, bool(context.paused)
-        ended_well = outcome in _ENDED_WELL and not paused
+        over = outcome in _ENDED_WELL or (outcome == "terminal" and context.gone)
+        ended_well = over and not paused
         # A reconcile that reads its primary as a Struct shows no conditions.
         shown = key in degraded.keys or context.acted or marked(context.own_conditions)
         if not paused and not (ended_well and shown):

@@ -197,7 +197,8 @@ class Reconciler:
             self.waiting.waits(key, WaitsFor.AGAIN, "its reconcile asks to run again", self._runtime.clock())
             self._retry_later(key)
             return "requeue"
-        self.waiting.over(key)
+        if not context.paused:
+            self.waiting.over(key)
         self._queue.forget(key)
         self._go_on(key, context)
         if result is not None and result.requeue_after_seconds:
