@@ -157,8 +157,7 @@ class FencedClient:
             answer = await self._patch_status("degraded", current, wanted)
         except NotFound:
             # Of the object, or of a resource without statuses: the server answers both with the same words.
-            known = view.snapshot(view.primary, view.name)
-            found = await self._requests.read(view.primary, view.name, "owner", decided=known)
+            found = await self._requests.read(view.primary, view.name, "owner", decided=Snapshot.of(current))
             if found is None or found["metadata"]["uid"] != view.key.uid:
                 return
             raise
@@ -215,7 +214,10 @@ class FencedClient:
                 raise ConfigError(str(resource), f"the object given is of {found.resource}")
             return found
         named = self._resolve(name)
-        return Basis(resource, named, self._view.decision(resource, named))
+        snapshot = self._view.decision(resource, named)
+        body = self._view.peek(resource, named) if self._view.holds(resource) else None
+        known = body is not None and Snapshot.of(body) == snapshot
+        return Basis(resource, named, snapshot, body["metadata"].get("generation", 0) if body and known else 0)
 
     def _others(self, basis: Basis, reads: Sequence[Object | Absent]) -> list[Basis]:
         """What the act rests on besides the object itself, which is read anyway."""
