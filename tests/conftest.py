@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from shards.testing.server import EmbeddedServer
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 asyncio.set_event_loop(None)
 """looptime asks the policy for a loop in tests that have none; told that there is none, it makes none to leak."""
+
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
+"""No example has a time limit: a machine that is busy with other work makes no property untrue."""
 
 pytest_plugins = ["shards.testing.fixtures"]
 

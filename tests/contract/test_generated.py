@@ -86,7 +86,6 @@ def drawn(seed: int, count: int) -> list[list[Operation]]:
     @hypothesis.seed(seed)
     @hypothesis.settings(
         max_examples=count,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

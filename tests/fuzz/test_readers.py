@@ -36,13 +36,13 @@ def test_the_examples_are_read(reader: Reader) -> None:
         assert all(_read(reader, example) for example in reader.examples)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.binary(max_size=2 * LIMIT_BYTES))
 def test_any_bytes_are_read_or_refused(reader: Reader, data: bytes) -> None:
     _read(reader, data)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32))
 def test_a_changed_example_is_read_or_refused(reader: Reader, seed: int) -> None:
     _read(reader, mutated(random.Random(seed), reader.examples, reader.longest_bytes))

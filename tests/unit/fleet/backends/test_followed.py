@@ -128,7 +128,7 @@ def at_version(history: History, version: int) -> dict[str, Note]:
     return found
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), min_size=6, max_size=12),
     st.lists(st.tuples(st.sampled_from(["watch", "list", "note"]), st.integers(1, 12)), min_size=6, max_size=20),

@@ -73,7 +73,7 @@ async def play(requests: list[OddRequest]) -> None:
     server.close()
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(requests=REQUESTS)
 def test_no_request_makes_the_server_fail(caplog: pytest.LogCaptureFixture, requests: list[OddRequest]) -> None:
     caplog.clear()
@@ -106,7 +106,7 @@ def status_of(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(request=ANY)
 def test_no_request_makes_the_door_fail(caplog: pytest.LogCaptureFixture, request: OddRequest) -> None:
     async def ask() -> bytes:

@@ -98,19 +98,19 @@ def read_shard(obj: Object) -> ShardRecord:
 # -- round trips ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(members)
 def test_a_member_comes_back_as_it_was_written(record: MemberRecord) -> None:
     assert read_member(member_lease(record)) == record
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shards)
 def test_a_shard_comes_back_as_it_was_written(record: ShardRecord) -> None:
     assert read_shard(shard_lease(record)) == record
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(coordinators)
 def test_a_coordinator_comes_back_as_it_was_written(record: CoordinatorRecord) -> None:
     body = lease_from_coordinator(NAMES, record, replaces="", times=TIMES)
@@ -119,7 +119,7 @@ def test_a_coordinator_comes_back_as_it_was_written(record: CoordinatorRecord) -
     assert coordinator_record(lease, FLEET) == record
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shards)
 def test_a_lease_has_only_what_the_api_accepts(record: ShardRecord) -> None:
     obj = lease_from_shard(NAMES, record, replaces="9", times=TIMES)

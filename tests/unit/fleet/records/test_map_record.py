@@ -31,7 +31,7 @@ def edited(**fields: object) -> Object:
     return obj
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(maps())
 def test_a_map_comes_back_as_it_was_written(found: ShardMap) -> None:
     assert stored_map(written(found), FLEET) == (found, "12")

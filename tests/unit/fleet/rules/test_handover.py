@@ -220,7 +220,7 @@ def anything(draw: st.DrawFn) -> tuple[LocalShard, Seen]:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @example((local(Phase.STANDBY), seen(record(ME), the_map("other"))))
 @given(anything())
 def test_nothing_is_done_to_a_range_that_it_must_not_be_done_to(case: tuple[LocalShard, Seen]) -> None:

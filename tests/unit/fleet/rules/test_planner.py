@@ -57,7 +57,7 @@ def plan_of(situation: tuple[tuple[str, ...], list[str], list[str], float, float
     return plan(ranges(len(targets)), targets, able, keepers=keepers, settings=settings, since_last_move=rested)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(situations())
 def test_every_range_has_a_target_that_can_own_it(
     situation: tuple[tuple[str, ...], list[str], list[str], float, float],
@@ -67,7 +67,7 @@ def test_every_range_has_a_target_that_can_own_it(
         assert set(plan_of(situation).targets) <= {*able, *keepers}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(situations())
 def test_only_forced_moves_and_the_budget_s_worth_of_others_are_made(
     situation: tuple[tuple[str, ...], list[str], list[str], float, float],
@@ -82,7 +82,7 @@ def test_only_forced_moves_and_the_budget_s_worth_of_others_are_made(
     assert len(plan.moves) == (sum(forced) if able else 0) + plan.voluntary
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(situations())
 def test_a_plan_with_no_limit_is_balanced_within_one_range_and_stays_so(
     situation: tuple[tuple[str, ...], list[str], list[str], float, float],
@@ -97,7 +97,7 @@ def test_a_plan_with_no_limit_is_balanced_within_one_range_and_stays_so(
     assert plan_of((balanced.targets, able, keepers, 1.0, RESTED)) == Plan(balanced.targets)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 60), st.integers(1, 7))
 def test_a_member_that_joins_moves_no_more_than_its_share(count: int, before: int) -> None:
     old = plan_of((("",) * count, NAMES[:before], [], 1.0, RESTED)).targets
@@ -106,7 +106,7 @@ def test_a_member_that_joins_moves_no_more_than_its_share(count: int, before: in
     assert all(move.target == NAMES[before] for move in joined.moves)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 60), st.integers(2, 8), st.integers(0, 7))
 def test_a_member_that_leaves_moves_no_more_than_what_it_had(count: int, before: int, leaver: int) -> None:
     gone = NAMES[leaver % before]

@@ -291,7 +291,7 @@ class GateMachine(RuleBasedStateMachine):
         assert not self.writes.levels
 
 
-GateMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+GateMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
 
 
 TestGateAgainstHistory = GateMachine.TestCase
@@ -304,6 +304,6 @@ def test_the_oracle_finds_a_gate_that_forgets(monkeypatch: pytest.MonkeyPatch, b
         monkeypatch.setattr(OwnWrites, broken, lambda self, *args: None)
     else:
         monkeypatch.setattr(OwnWrites, broken, lambda self, barrier, *args: self.failed(barrier))
-    found = settings(max_examples=400, stateful_step_count=40, deadline=None, database=None, phases=[Phase.generate])
+    found = settings(max_examples=400, stateful_step_count=40, database=None, phases=[Phase.generate])
     with pytest.raises(AssertionError):
         run_state_machine_as_test(GateMachine, settings=found)

@@ -350,7 +350,7 @@ class TestIncompleteLists:
         steps=st.lists(st.tuples(st.sets(st.sampled_from(NAMES)), st.sampled_from(BREAKS)), min_size=1, max_size=8),
         streams=st.booleans(),
     )
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     async def test_nothing_is_deleted_on_the_strength_of_one(
         self, steps: list[tuple[set[str], ShardError]], streams: bool
     ) -> None:

@@ -223,9 +223,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert all(queue._delayed[key].ready_at >= until for key, until in paused.items() if key in queue._delayed)
 
 
-BUDGET = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, database=None, phases=(Phase.explicit, Phase.generate)
-)
+BUDGET = settings(max_examples=60, stateful_step_count=40, database=None, phases=(Phase.explicit, Phase.generate))
 
 
 def test_any_history_of_the_queue_is_that_of_the_plain_model() -> None:

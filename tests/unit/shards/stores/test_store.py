@@ -467,7 +467,7 @@ def indexes_agree(view: StoreReader) -> None:
     assert len(view._owned) == len({each.controller.uid for each in found if each.controller})
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(steps)
 def test_indexes_agree_with_the_objects_after_any_history_and_changes_retell_it(
     history: list[tuple[str, str, str, str]],

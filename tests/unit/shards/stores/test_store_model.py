@@ -267,7 +267,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert view.find("size", "broken").names == []
 
 
-StoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+StoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
 
 
 TestStoreAgainstModel = StoreMachine.TestCase

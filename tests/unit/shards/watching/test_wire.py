@@ -34,7 +34,7 @@ class TestLines:
             splitter = LineSplitter()
             assert splitter.feed(self.TEXT[:at]) + splitter.feed(self.TEXT[at:]) == expected
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.lists(st.integers(0, len(TEXT)), max_size=30))
     def test_any_number_of_cuts_gives_the_same_lines(self, cuts: list[int]) -> None:
         splitter = LineSplitter()
