@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import logging
-import sys
-import traceback
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from shards.authoring.reconcile_log import ReconcileLog
 from shards.errors import NotReadyYet
 from shards.objects import Key, Object, ObjectName, Resource
 from shards.ownership.acts import Absent, basis_of, resource_of
@@ -28,9 +26,6 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases")
 
 LATER_SECONDS = 0.01
 """A look at a Lease that comes a rounding error too early costs another one."""
-
-log = logging.getLogger("shards.reconcile")
-"""Of what reconciles say."""
 
 
 class Request(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -133,7 +128,19 @@ class Context:
     at first, after a restart or a move of the shard, and goes with the object: a cache, never a record.
     """
 
-    __slots__ = ("_client", "_ended", "_fence", "_live", "_log", "_shard", "_view", "memory", "request", "store")
+    __slots__ = (
+        "_client",
+        "_ended",
+        "_fence",
+        "_live",
+        "_log",
+        "_setbacks",
+        "_shard",
+        "_view",
+        "memory",
+        "request",
+        "store",
+    )
 
     def __init__(
         self, request: Request, fence: Fence, view: View, shard: str, memory: dict[str, Any] | None = None
@@ -143,6 +150,7 @@ class Context:
         self.memory = {} if memory is None else memory
         self.store = StoreReads(view)
         self._fence = fence
+        self._setbacks = fence.setbacks
         self._view = view
         self._shard = shard
         self._client: FencedClient | None = None
@@ -153,7 +161,7 @@ class Context:
     @property
     def client(self) -> FencedClient:
         if self._client is None:
-            self._client = FencedClient(self._fence, self._view)
+            self._client = FencedClient(self._fence, self._view, self._setbacks)
             if self._ended:
                 self._client.revoke(self._ended)
         return self._client
@@ -204,7 +212,7 @@ class Context:
         if self._log is None:
             key = str(self._view.key)
             extra = {"controller": self._fence.controller, "key": key, "shard": self._shard}
-            self._log = ReconcileLog(log, extra, self.veil)
+            self._log = ReconcileLog(extra, self.veil)
         return self._log
 
     def veil(self) -> Veil | None:
@@ -246,46 +254,6 @@ class Context:
         self._ended = self._ended or why
         if self._client is not None:
             self._client.revoke(why)
-
-
-class ReconcileLog(logging.LoggerAdapter[logging.Logger]):
-    """Puts controller, key and shard before each message, and into the record for structured handlers.
-
-    No message, argument or traceback shows a value of a Secret that the reconcile saw or sent.
-    """
-
-    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], veil: Callable[[], Veil | None]) -> None:
-        super().__init__(logger, extra)
-        self._veil = veil
-
-    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        if not self.isEnabledFor(level):
-            return
-        veil = self._veil()
-        if veil is not None:
-            msg, args = veil(_formatted(msg, args)), ()
-            given = kwargs.pop("exc_info", None)
-            if given:
-                error = given[1] if isinstance(given, tuple) else given
-                error = error if isinstance(error, BaseException) else sys.exception()
-                msg = f"{msg}\n{veil(''.join(traceback.format_exception(error)).rstrip())}"
-        # Whoever called is one frame further up than this.
-        kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
-        message, options = self.process(msg, kwargs)
-        self.logger.log(level, message, *args, **options)
-
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        extra = dict(self.extra or {})
-        kwargs["extra"] = {**extra, **(kwargs.get("extra") or {})}
-        return f"{extra['controller']} {extra['key']} {msg}", kwargs
-
-
-def _formatted(msg: object, args: tuple[object, ...]) -> str:
-    """As the standard library formats it; what does not fit its format is told as it came."""
-    try:
-        return logging.LogRecord("", logging.NOTSET, "", 0, msg, args, None).getMessage()
-    except Exception:
-        return f"{msg} {args}"
 
 
 def _named(view: View, name: str | ObjectName) -> ObjectName:

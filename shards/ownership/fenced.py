@@ -35,10 +35,10 @@ class FencedClient:
 
     __slots__ = ("_fence", "_requests", "_turns", "_view", "acts")
 
-    def __init__(self, fence: Fence, view: View) -> None:
+    def __init__(self, fence: Fence, view: View, setbacks: int) -> None:
         self._fence = fence
         self._view = view
-        self._requests = FencedRequests(fence, view)
+        self._requests = FencedRequests(fence, view, setbacks)
         self._turns: defaultdict[tuple[Resource, ObjectName], asyncio.Lock] = defaultdict(asyncio.Lock)
         """Patches of one object go one after the other: of two at a time, one would name a version that is past."""
         self.acts = Acts(self._requests)

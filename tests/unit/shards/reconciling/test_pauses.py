@@ -351,3 +351,19 @@ async def test_a_key_whose_author_catches_the_refusal_waits_since_the_first_one(
     await site.drop()
     await asyncio.sleep(60)
     assert [(each.key, each.waits_for) for each in shard.waiting(9)] == [("default/a", "breaker")]
+
+
+async def test_a_mark_that_could_not_be_cleared_is_cleared_later_though_nothing_wakes_the_key(world: World) -> None:
+    site = Site(world)
+    site.conditions = None
+    await site.start()
+    site.cut()
+    await site.drop()
+    await asyncio.sleep(30)
+    assert state(await site.conditions_now()) == "True"
+    world.transport.fail = lambda sent: DOWN if sent.agent.reason == "degraded" else None
+    await asyncio.sleep(30)
+    assert not await world.exists(CONFIGMAPS, "a")
+    site.heal()
+    await asyncio.sleep(40)
+    assert state(await site.conditions_now()) == "False"
