@@ -94,7 +94,7 @@ class PartRecord:
     """How one controller fares on a member in all shards where the same features are on; rides likewise.
 
     Over up to five minutes, since the last switch of a feature at most. on: names of features, separated by commas.
-    parked, failing: keys now. seconds: of the shard that was measured for the shortest time.
+    parked, failing, paused: keys now. seconds: of the shard that was measured for the shortest time.
     """
 
     controller: str = ""
@@ -109,6 +109,7 @@ class PartRecord:
     live_reads: int = 0
     longest_wait: float = 0.0
     longest_parked: float = 0.0
+    paused: int = 0
 
 
 @dataclass(frozen=True, slots=True)

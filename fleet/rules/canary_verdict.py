@@ -6,9 +6,10 @@ is wrong, and that is no time for the next step. Too little to judge by is neith
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 from fleet.records.record import PartRecord
 
@@ -20,7 +21,7 @@ LONGEST_PARKED_SECONDS = 30.0
 """Past what a live read settles by far: views do not catch up."""
 LONGEST_WAIT_SECONDS = 10.0
 """Of a ready key for a slot."""
-MOST_FAILING_SHARE = 0.01
+MOST_TROUBLED_SHARE = 0.01
 MOST_LIVE_READS = 0.05
 """Per reconcile, of the gate: those of authors and before deletions say nothing of the views. One in twenty is a watch
 that lags."""
@@ -73,6 +74,7 @@ class Part:
     live_reads: int
     longest_wait: float
     longest_parked: float
+    paused: int = 0
 
     @classmethod
     def of(cls, records: Sequence[PartRecord]) -> Part:
@@ -88,6 +90,7 @@ class Part:
             live_reads=sum(each.live_reads for each in records),
             longest_wait=max((each.longest_wait for each in records), default=0.0),
             longest_parked=max((each.longest_parked for each in records), default=0.0),
+            paused=sum(each.paused for each in records),
         )
 
 
@@ -116,7 +119,8 @@ def judge_parts(canary: Part, rest: Part | None, enough: Enough) -> tuple[Criter
             LONGEST_WAIT_SECONDS,
             "s",
         ),
-        _failing(canary, rest),
+        _few("keys that keep failing", canary, rest, attrgetter("failing")),
+        _few("keys whose destructive acts are paused", canary, rest, attrgetter("paused")),
         _live_reads(canary, rest, enough),
         _requests(canary, rest, enough),
     )
@@ -139,11 +143,11 @@ def _measured(canary: Part, enough: Enough) -> Criterion:
     return Criterion(name, Word.GO_ON, sentence, canary.seconds, None, enough.seconds)
 
 
-def _failing(canary: Part, rest: Part | None) -> Criterion:
-    """A single key that fails says something about that key."""
-    limit = max(MOST_FAILING_SHARE, _share(1, canary.keys))
-    share = None if rest is None else _share(rest.failing, rest.keys)
-    return _worse("keys that keep failing", _share(canary.failing, canary.keys), share, limit, "of the keys")
+def _few(name: str, canary: Part, rest: Part | None, count: Callable[[Part], int]) -> Criterion:
+    """A single key in trouble says something about that key."""
+    limit = max(MOST_TROUBLED_SHARE, _share(1, canary.keys))
+    share = None if rest is None else _share(count(rest), rest.keys)
+    return _worse(name, _share(count(canary), canary.keys), share, limit, "of the keys")
 
 
 def _live_reads(canary: Part, rest: Part | None, enough: Enough) -> Criterion:

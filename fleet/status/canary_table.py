@@ -48,7 +48,7 @@ def _criteria(status: CanaryStatus) -> Table:
 def _parts(status: CanaryStatus) -> list[Table]:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("part")
-    columns = ("shards", "keys", "parked", "failing", "reconciles", "requests", "live reads", "measured")
+    columns = ("shards", "keys", "parked", "failing", "paused", "reconciles", "requests", "live reads", "measured")
     for column in columns:
         table.add_column(column, justify="right")
     for name, part in (("canary" if status.features else "fleet", status.canary), ("rest", status.rest)):
@@ -58,8 +58,8 @@ def _parts(status: CanaryStatus) -> list[Table]:
 
 
 def _figures(part: PartRow) -> list[str]:
-    counts = (part.shards, part.keys, part.parked, part.failing, part.reconciles, part.requests, part.live_reads)
-    return [*map(str, counts), f"{part.measured_seconds} s"]
+    keys = (part.shards, part.keys, part.parked, part.failing, part.paused)
+    return [*map(str, (*keys, part.reconciles, part.requests, part.live_reads)), f"{part.measured_seconds} s"]
 
 
 def _verdict(row: CriterionRow) -> Text:

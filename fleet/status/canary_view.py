@@ -38,6 +38,7 @@ class PartRow(_Shown, frozen=True):
     keys: int
     parked: int
     failing: int
+    paused: int
     reconciles: int
     requests: int
     live_reads: int
@@ -170,6 +171,7 @@ def _row(part: Part | None) -> PartRow | None:
         keys=part.keys,
         parked=part.parked,
         failing=part.failing,
+        paused=part.paused,
         reconciles=part.reconciles,
         requests=part.requests,
         live_reads=part.live_reads,

@@ -40,6 +40,7 @@ def _sum(controller: str, on: tuple[str, ...], shards: list[Figures]) -> PartRec
         live_reads=sum(each.live_reads for each in shards),
         longest_wait=round(max(each.longest_wait_seconds for each in shards), 2),
         longest_parked=round(max(each.longest_parked_seconds for each in shards), 2),
+        paused=sum(each.paused for each in shards),
     )
 
 

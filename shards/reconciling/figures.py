@@ -13,7 +13,7 @@ from shards.runtime import WorkerRuntime
 class Figures:
     """Of one controller in one shard, over `seconds`: up to five minutes, since the last switch of a feature at most.
 
-    on: names of the features that are on there. parked, failing: keys now.
+    on: names of the features that are on there. parked, failing: keys now. paused: keys with a paused destructive act.
     """
 
     controller: str
@@ -22,6 +22,7 @@ class Figures:
     keys: int
     parked: int
     failing: int
+    paused: int
     reconciles: int
     requests: int
     live_reads: int
@@ -42,6 +43,7 @@ def figures_of(engine: Engine, runtime: WorkerRuntime) -> Figures:
         keys=len(engine.stores[engine.controller.primary]),
         parked=len(parked),
         failing=engine.failing.count(),
+        paused=len(engine.fence.degraded.keys) if engine.fence is not None else 0,
         reconciles=sums.reconciles,
         requests=sums.requests,
         live_reads=sums.live_reads,

@@ -47,7 +47,7 @@ incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
 loads = st.builds(ShardLoad, counts, counts, counts, counts, counts, figures, figures, texts)
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
-parts = st.builds(PartRecord, texts, texts, counts, counts, counts, counts, counts, counts, counts, counts, figures)
+parts = st.builds(PartRecord, texts, texts, *[counts] * 8, figures, figures, counts)
 rollouts = st.builds(RolloutRecord, texts, st.lists(texts, max_size=2).map(tuple), st.just(()), texts)
 members = st.builds(
     MemberRecord,

@@ -51,7 +51,7 @@ def test_parts_with_and_without_the_feature_are_compared() -> None:
     assert status.canary is not None
     assert status.rest is not None
     assert (status.canary.shards, status.rest.shards, status.rest.measured_seconds) == (1, 3, 300)
-    assert status.why == "all 9 criteria allow the next step"
+    assert status.why == "all 10 criteria allow the next step"
 
 
 def test_a_canary_that_fares_worse_is_to_be_taken_back() -> None:

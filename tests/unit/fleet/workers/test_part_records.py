@@ -26,6 +26,7 @@ def figures(controller: str = "a", on: tuple[str, ...] = ("VersionGate",), **cha
         "seconds": 300.0,
         "longest_wait_seconds": 0.123456,
         "longest_parked_seconds": 0.0,
+        "paused": 0,
     }
     return Figures(controller=controller, on=on, **(plain | changes))
 
@@ -35,9 +36,11 @@ def records(*runners: Runner) -> tuple[PartRecord, ...]:
 
 
 def test_shards_with_the_same_features_add_up() -> None:
-    [found] = records(Runner(figures(seconds=20.9, keys=5)), Runner(figures(longest_wait_seconds=7.0)), Runner())
+    [found] = records(
+        Runner(figures(seconds=20.9, keys=5, paused=2)), Runner(figures(paused=1, longest_wait_seconds=7.0)), Runner()
+    )
     assert (found.shards, found.seconds, found.keys, found.requests) == (2, 20, 6, 2)
-    assert found.longest_wait == 7.0
+    assert (found.longest_wait, found.paused) == (7.0, 3)
 
 
 def test_there_is_one_record_for_each_controller_and_set_of_features() -> None:

@@ -127,6 +127,7 @@ async def test_the_metric_counts_the_keys_that_wait(world: World) -> None:
     await asyncio.sleep(60)
     gauge = {"controller": "sites", "shard": str(shard.range)}
     assert world.metric("shardfleet_degraded_keys", **gauge) == 2
+    assert [each.paused for each in shard.figures()] == [2]
     assert world.metric("shardfleet_breaker_openings_total", controller="sites", cause="live_reads") == 1
     assert [(each.key, each.waits_for) for each in sorted(shard.waiting(9), key=lambda each: each.key)] == [
         ("default/a", "breaker"),
