@@ -3,8 +3,6 @@ to one that only opens a window."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from tests.integration.sieve.intermediate import RUNNING
 from tests.integration.sieve.operators import detours, steps
 from tests.integration.sieve.parts import (
@@ -43,7 +41,7 @@ def orphans(number: int, bug: str, resource: str) -> Scenario:
         number,
         bug,
         "X",
-        partial(detours.keeps_what_users_need, resource),
+        detours.keeps_what_users_need(resource),
         (held, made, Remove(DATASTORES, "one"), gone(DATASTORES, "one"), gone(resource, "one-users"), Wait(10.0)),
         (
             Rule(deleted(DATASTORES, "one", at=At.WRITE), (Pause(),)),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tests.integration.sieve.operators import steps
 from tests.integration.sieve.parts import (
     CONFIG_MAPS,
@@ -47,6 +45,12 @@ def scaled(*between: Wait | Until) -> tuple[Make | Change | Until | Wait, ...]:
     )
 
 
+def half_made_pair(number: int, bug: str, resource: str) -> Scenario:
+    """A crash after the first of two objects of this resource is made."""
+    make = steps.makes_a_pair_where_the_first_is_missing(resource)
+    return Scenario(number, bug, "I", make, ONE, crash(created(resource, "one-ssl", at=At.WRITE)), fails_with=True)
+
+
 INTERMEDIATE = (
     Scenario(
         2,
@@ -75,24 +79,8 @@ INTERMEDIATE = (
         crash(changed(STATEFUL_SETS, "one", "spec.replicas", 1, at=At.WRITE), restart_seconds=5.0),
         fails_with=True,
     ),
-    Scenario(
-        19,
-        "K8SPSMDB-578",
-        "I",
-        steps.makes_both_secrets,
-        ONE,
-        crash(created(SECRETS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
-    Scenario(
-        20,
-        "K8SPSMDB-579",
-        "I",
-        partial(steps.makes_a_pair_where_the_first_is_missing, CONFIG_MAPS),
-        ONE,
-        crash(created(CONFIG_MAPS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
+    half_made_pair(19, "K8SPSMDB-578", SECRETS),
+    half_made_pair(20, "K8SPSMDB-579", CONFIG_MAPS),
     Scenario(
         24,
         "nifikop 49",
@@ -130,24 +118,8 @@ INTERMEDIATE = (
         crash(changed(DATASTORES, "one", "status.volume", "15Gi", at=At.WRITE)),
         fails_with=True,
     ),
-    Scenario(
-        34,
-        "K8SPXC-896",
-        "I",
-        steps.makes_both_secrets,
-        ONE,
-        crash(created(SECRETS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
-    Scenario(
-        35,
-        "K8SPXC-897",
-        "I",
-        partial(steps.makes_a_pair_where_the_first_is_missing, CONFIG_MAPS),
-        ONE,
-        crash(created(CONFIG_MAPS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
+    half_made_pair(34, "K8SPXC-896", SECRETS),
+    half_made_pair(35, "K8SPXC-897", CONFIG_MAPS),
     Scenario(
         37,
         "K8SPXC-979",
