@@ -27,22 +27,7 @@ from tests.integration.sieve.plans import (
     deleted,
     gone,
 )
-
-RUNNING = "status.phase", "Running"
-ONE = (Make(datastore(replicas=1)), Until(PODS, "one-0", *RUNNING))
-"""One member, which gets to run."""
-
-
-def scaled(*between: Wait | Until) -> tuple[Make | Change | Until | Wait, ...]:
-    """Two members, one, two. between: what is waited for with one."""
-    return (
-        Make(datastore(replicas=2)),
-        Until(PODS, "one-1", *RUNNING),
-        Change(DATASTORES, "one", {"spec": {"replicas": 1}}),
-        *between,
-        Change(DATASTORES, "one", {"spec": {"replicas": 2}}),
-        Until(PODS, "one-1", *RUNNING),
-    )
+from tests.integration.sieve.workloads import ONE, running, scaled
 
 
 def half_made_pair(number: int, bug: str, resource: str) -> Scenario:
@@ -88,7 +73,7 @@ INTERMEDIATE = (
         steps.restarts_members_when_it_writes_their_config,
         (
             Make(datastore(replicas=1, config="b2xk")),
-            Until(PODS, "one-0", *RUNNING),
+            running("one-0"),
             Change(DATASTORES, "one", {"spec": {"config": "bmV3"}}),
             Wait(10.0),
         ),
@@ -111,7 +96,7 @@ INTERMEDIATE = (
         steps.records_a_size_before_it_asks_for_it,
         (
             Make(datastore(replicas=1, volume="10Gi")),
-            Until(PODS, "one-0", *RUNNING),
+            running("one-0"),
             Change(DATASTORES, "one", {"spec": {"volume": "15Gi"}}),
             Until(VOLUMES, "data-one-0", "spec.resources.requests.storage", "15Gi"),
         ),
@@ -127,7 +112,7 @@ INTERMEDIATE = (
         steps.tears_down_while_there_are_members,
         (
             Make(datastore(replicas=1, finalizers=[FINALIZER])),
-            Until(PODS, "one-0", *RUNNING),
+            running("one-0"),
             Remove(DATASTORES, "one"),
             gone(DATASTORES, "one"),
         ),

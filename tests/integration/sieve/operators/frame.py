@@ -13,6 +13,7 @@ from tests.integration.sieve.parts import DATASTORES, PODS, STATEFUL_SETS, VOLUM
 
 P = ParamSpec("P")
 Maker = Callable[..., Controller]
+"""Of a controller; takes what its reconcile takes besides the datastore, as `cured`."""
 
 
 def operator(
