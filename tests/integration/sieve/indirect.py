@@ -3,9 +3,6 @@ to one that only opens a window."""
 
 from __future__ import annotations
 
-from functools import partial
-
-from tests.integration.sieve.intermediate import RUNNING
 from tests.integration.sieve.operators import detours, steps
 from tests.integration.sieve.parts import (
     CONFIG_MAPS,
@@ -33,6 +30,7 @@ from tests.integration.sieve.plans import (
     deleted,
     gone,
 )
+from tests.integration.sieve.workloads import ONE, running
 
 
 def orphans(number: int, bug: str, resource: str) -> Scenario:
@@ -43,7 +41,7 @@ def orphans(number: int, bug: str, resource: str) -> Scenario:
         number,
         bug,
         "X",
-        partial(detours.keeps_what_users_need, resource),
+        detours.keeps_what_users_need(resource),
         (held, made, Remove(DATASTORES, "one"), gone(DATASTORES, "one"), gone(resource, "one-users"), Wait(10.0)),
         (
             Rule(deleted(DATASTORES, "one", at=At.WRITE), (Pause(),)),
@@ -60,7 +58,7 @@ INDIRECT = (
         detours.takes_the_last_of_the_list,
         (
             Make(datastore(replicas=11)),
-            Until(PODS, "one-10", *RUNNING),
+            running("one-10"),
             Wait(5.0),
             Change(DATASTORES, "one", {"spec": {"replicas": 10}}),
             gone(PODS, "one-10"),
@@ -93,10 +91,9 @@ INDIRECT = (
         "X",
         detours.looks_into_what_is_not_there,
         (
-            Make(datastore(replicas=1)),
-            Until(PODS, "one-0", *RUNNING),
+            *ONE,
             Change(DATASTORES, "one", {"spec": {"sharding": True}}),
-            Until(PODS, "one-cfg-0", *RUNNING),
+            running("one-cfg-0"),
         ),
         fails_with=True,
     ),
@@ -108,13 +105,13 @@ INDIRECT = (
         detours.stops_at_an_error,
         (
             Make(datastore(replicas=1, sharding=True)),
-            Until(PODS, "one-cfg-0", *RUNNING),
+            running("one-cfg-0"),
             Change(DATASTORES, "one", {"spec": {"sharding": False}}),
             Until(STATEFUL_SETS, "one-cfg", "metadata.deletionTimestamp"),
             Change(DATASTORES, "one", {"spec": {"sharding": True}}),
             Wait(10.0),
             Until(DATASTORES, "one", "status.state", "ready"),
-            Until(PODS, "one-cfg-0", *RUNNING),
+            running("one-cfg-0"),
         ),
         fails_with=True,
     ),
@@ -125,14 +122,14 @@ INDIRECT = (
         steps.goes_on_with_a_removal_that_is_recorded,
         (
             Make(datastore(replicas=2)),
-            Until(PODS, "one-1", *RUNNING),
+            running("one-1"),
             Change(DATASTORES, "one", {"spec": {"replicas": 1}}),
             Wait(10.0),
             Change(DATASTORES, "one", {"spec": {"replicas": 2}}),
             Wait(30.0),
             Until(DATASTORES, "one", "status.removing", None),
             Change(DATASTORES, "one", {"spec": {"replicas": 3}}),
-            Until(PODS, "one-2", *RUNNING),
+            running("one-2"),
         ),
         crash(changed(DATASTORES, "one", "status.removing", "one-1", at=At.WRITE), restart_seconds=20.0),
         fails_with=True,
@@ -157,7 +154,7 @@ INDIRECT = (
         detours.restarts_members_until_it_is_recorded,
         (
             Make(datastore(replicas=3, tls=False)),
-            Until(PODS, "one-2", *RUNNING),
+            running("one-2"),
             Change(DATASTORES, "one", {"spec": {"tls": True}}),
             Until(PODS, "one-0", "metadata.annotations.tls", "on"),
             Change(DATASTORES, "one", {"spec": {"tls": False}}),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tests.integration.sieve.operators import steps
 from tests.integration.sieve.parts import (
     CONFIG_MAPS,
@@ -29,22 +27,13 @@ from tests.integration.sieve.plans import (
     deleted,
     gone,
 )
-
-RUNNING = "status.phase", "Running"
-ONE = (Make(datastore(replicas=1)), Until(PODS, "one-0", *RUNNING))
-"""One member, which gets to run."""
+from tests.integration.sieve.workloads import ONE, running, scaled
 
 
-def scaled(*between: Wait | Until) -> tuple[Make | Change | Until | Wait, ...]:
-    """Two members, one, two. between: what is waited for with one."""
-    return (
-        Make(datastore(replicas=2)),
-        Until(PODS, "one-1", *RUNNING),
-        Change(DATASTORES, "one", {"spec": {"replicas": 1}}),
-        *between,
-        Change(DATASTORES, "one", {"spec": {"replicas": 2}}),
-        Until(PODS, "one-1", *RUNNING),
-    )
+def half_made_pair(number: int, bug: str, resource: str) -> Scenario:
+    """A crash after the first of two objects of this resource is made."""
+    make = steps.makes_a_pair_where_the_first_is_missing(resource)
+    return Scenario(number, bug, "I", make, ONE, crash(created(resource, "one-ssl", at=At.WRITE)), fails_with=True)
 
 
 INTERMEDIATE = (
@@ -75,24 +64,8 @@ INTERMEDIATE = (
         crash(changed(STATEFUL_SETS, "one", "spec.replicas", 1, at=At.WRITE), restart_seconds=5.0),
         fails_with=True,
     ),
-    Scenario(
-        19,
-        "K8SPSMDB-578",
-        "I",
-        steps.makes_both_secrets,
-        ONE,
-        crash(created(SECRETS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
-    Scenario(
-        20,
-        "K8SPSMDB-579",
-        "I",
-        partial(steps.makes_a_pair_where_the_first_is_missing, CONFIG_MAPS),
-        ONE,
-        crash(created(CONFIG_MAPS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
+    half_made_pair(19, "K8SPSMDB-578", SECRETS),
+    half_made_pair(20, "K8SPSMDB-579", CONFIG_MAPS),
     Scenario(
         24,
         "nifikop 49",
@@ -100,7 +73,7 @@ INTERMEDIATE = (
         steps.restarts_members_when_it_writes_their_config,
         (
             Make(datastore(replicas=1, config="b2xk")),
-            Until(PODS, "one-0", *RUNNING),
+            running("one-0"),
             Change(DATASTORES, "one", {"spec": {"config": "bmV3"}}),
             Wait(10.0),
         ),
@@ -123,31 +96,15 @@ INTERMEDIATE = (
         steps.records_a_size_before_it_asks_for_it,
         (
             Make(datastore(replicas=1, volume="10Gi")),
-            Until(PODS, "one-0", *RUNNING),
+            running("one-0"),
             Change(DATASTORES, "one", {"spec": {"volume": "15Gi"}}),
             Until(VOLUMES, "data-one-0", "spec.resources.requests.storage", "15Gi"),
         ),
         crash(changed(DATASTORES, "one", "status.volume", "15Gi", at=At.WRITE)),
         fails_with=True,
     ),
-    Scenario(
-        34,
-        "K8SPXC-896",
-        "I",
-        steps.makes_both_secrets,
-        ONE,
-        crash(created(SECRETS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
-    Scenario(
-        35,
-        "K8SPXC-897",
-        "I",
-        partial(steps.makes_a_pair_where_the_first_is_missing, CONFIG_MAPS),
-        ONE,
-        crash(created(CONFIG_MAPS, "one-ssl", at=At.WRITE)),
-        fails_with=True,
-    ),
+    half_made_pair(34, "K8SPXC-896", SECRETS),
+    half_made_pair(35, "K8SPXC-897", CONFIG_MAPS),
     Scenario(
         37,
         "K8SPXC-979",
@@ -155,7 +112,7 @@ INTERMEDIATE = (
         steps.tears_down_while_there_are_members,
         (
             Make(datastore(replicas=1, finalizers=[FINALIZER])),
-            Until(PODS, "one-0", *RUNNING),
+            running("one-0"),
             Remove(DATASTORES, "one"),
             gone(DATASTORES, "one"),
         ),

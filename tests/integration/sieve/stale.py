@@ -9,7 +9,6 @@ from tests.integration.sieve.operators import endings, resizing, rings, toggles
 from tests.integration.sieve.parts import (
     BUDGETS,
     DATASTORES,
-    FINALIZER,
     PODS,
     SECRETS,
     SERVICES,
@@ -22,9 +21,7 @@ from tests.integration.sieve.plans import (
     Change,
     Make,
     On,
-    Remove,
     Scenario,
-    Step,
     Until,
     changed,
     created,
@@ -32,39 +29,7 @@ from tests.integration.sieve.plans import (
     gone,
     stale,
 )
-
-Workload = tuple[Step, ...]
-
-
-def running(pod: str) -> Until:
-    return Until(PODS, pod, "status.phase", "Running")
-
-
-def recreated(*pods: str, others: Workload = (), **spec: Any) -> Workload:
-    """A datastore is deleted, and another one of its name is created. others: what to wait for in between."""
-    make = Make(datastore(replicas=1, finalizers=[FINALIZER], **spec))
-    there = [running(pod) for pod in pods]
-    ends = (Remove(DATASTORES, "one"), gone(DATASTORES, "one"), *(gone(PODS, pod) for pod in pods), *others)
-    return make, *there, *ends, make, *there
-
-
-def back_and_forth(field: str, first: Any, second: Any, off: Workload, on: Workload) -> Workload:
-    """A field of the spec gets another value, and the first one again. off, on: what to wait for each time."""
-    there, back = ({"spec": {field: value}} for value in (second, first))
-    begin = Make(datastore(**{"replicas": 1, field: first}))
-    return begin, *on, Change(DATASTORES, "one", there), *off, Change(DATASTORES, "one", back), *on
-
-
-def shrunk_and_grown() -> Workload:
-    return back_and_forth("replicas", 2, 1, (gone(VOLUMES, "data-one-1"),), (running("one-1"),))
-
-
-def part_off_and_on(field: str, *pods: str, port: bool = False) -> Workload:
-    """A part of a database that consists of these pods, with a Service where it has a port."""
-    services = [f"one-{field}"] if port else []
-    off = (*(gone(PODS, pod) for pod in pods), *(gone(SERVICES, each) for each in services))
-    on = (*(running(pod) for pod in pods), *(Until(SERVICES, each) for each in services))
-    return back_and_forth(field, True, False, off, on)
+from tests.integration.sieve.workloads import Workload, back_and_forth, recreated, running, scaled
 
 
 def becomes(field: str, value: Any, at: At = At.SERVER) -> On:
@@ -79,42 +44,37 @@ def _named(
 
 
 ENDS = doomed(DATASTORES, "one")
-NEW_VOLUME = created(VOLUMES, "data-one-0")
-VOLUME_GONE = gone(VOLUMES, "data-one-0")
+
+
+def takes_the_volume(number: int, bug: str, make: Any, **spec: Any) -> Scenario:
+    """The volume of a datastore is to go with it, and that of its successor is to stay."""
+    workload = recreated("one-0", others=(gone(VOLUMES, "data-one-0"),), **spec)
+    return _named(number, bug, make, workload, ENDS, created(VOLUMES, "data-one-0"))
+
+
+def part_off_and_on(number: int, bug: str, switch: str, *components: str, port: int = 0) -> Scenario:
+    """A part of a database, of a set for each component, and a Service of it where there is a port. switch: field of
+    the spec."""
+    make = partial(toggles.runs_sets_of_its_own_for, switch, *components, port=port)
+    pods, services = [f"one-{each}-0" for each in components], [f"one-{each}" for each in components if port]
+    off = (*(gone(PODS, each) for each in pods), *(gone(SERVICES, each) for each in services))
+    on = (*(running(each) for each in pods), *(Until(SERVICES, each) for each in services))
+    workload = back_and_forth(switch, True, False, off, on)
+    return _named(number, bug, make, workload, becomes(switch, False), created(STATEFUL_SETS, f"one-{components[0]}"))
+
 
 STALE = (
-    _named(
-        1,
-        "K8SSAND-559",
-        rings.removes_volumes_that_have_its_name,
-        recreated("one-0", others=(VOLUME_GONE,)),
-        ENDS,
-        NEW_VOLUME,
-    ),
-    _named(
-        6,
-        "cassandra-operator 402",
-        rings.removes_volumes_of_its_members,
-        recreated("one-0", others=(VOLUME_GONE,)),
-        ENDS,
-        NEW_VOLUME,
-    ),
+    takes_the_volume(1, "K8SSAND-559", rings.removes_volumes_that_have_its_name),
+    takes_the_volume(6, "cassandra-operator 402", rings.removes_volumes_of_its_members),
     _named(
         7,
         "cassandra-operator 407",
         rings.removes_volumes_of_members_that_leave,
-        shrunk_and_grown(),
+        scaled(gone(VOLUMES, "data-one-1")),
         doomed(PODS, "one-1"),
         created(VOLUMES, "data-one-1"),
     ),
-    _named(
-        9,
-        "casskop 316",
-        rings.removes_volumes_that_have_its_name,
-        recreated("one-0", others=(VOLUME_GONE,), deletePVC=True),
-        ENDS,
-        NEW_VOLUME,
-    ),
+    takes_the_volume(9, "casskop 316", rings.removes_volumes_that_have_its_name, deletePVC=True),
     _named(
         10,
         "casskop 321",
@@ -152,30 +112,9 @@ STALE = (
         becomes("count", 2, At.REQUEST),
         created(BUDGETS, "one"),
     ),
-    _named(
-        15,
-        "K8SPSMDB-430",
-        endings.removes_members_and_then_volumes,
-        recreated("one-0", others=(VOLUME_GONE,)),
-        ENDS,
-        NEW_VOLUME,
-    ),
-    _named(
-        16,
-        "K8SPSMDB-433",
-        partial(toggles.runs_sets_of_its_own_for, "sharding", "cfg", "mongos"),
-        part_off_and_on("sharding", "one-cfg-0", "one-mongos-0"),
-        becomes("sharding", False),
-        created(STATEFUL_SETS, "one-cfg"),
-    ),
-    _named(
-        18,
-        "K8SPSMDB-438",
-        partial(toggles.runs_sets_of_its_own_for, "arbiter", "arbiter"),
-        part_off_and_on("arbiter", "one-arbiter-0"),
-        becomes("arbiter", False),
-        created(STATEFUL_SETS, "one-arbiter"),
-    ),
+    takes_the_volume(15, "K8SPSMDB-430", endings.removes_members_and_then_volumes),
+    part_off_and_on(16, "K8SPSMDB-433", "sharding", "cfg", "mongos"),
+    part_off_and_on(18, "K8SPSMDB-438", "arbiter", "arbiter"),
     _named(
         27,
         "cluster-operator 648",
@@ -210,22 +149,8 @@ STALE = (
         ENDS,
         created(VOLUMES, "data-one-pxc-0"),
     ),
-    _named(
-        32,
-        "K8SPXC-725",
-        partial(toggles.runs_sets_of_its_own_for, "haproxy", "haproxy", port=3306),
-        part_off_and_on("haproxy", "one-haproxy-0", port=True),
-        becomes("haproxy", False),
-        created(STATEFUL_SETS, "one-haproxy"),
-    ),
-    _named(
-        33,
-        "K8SPXC-763",
-        partial(toggles.runs_sets_of_its_own_for, "proxysql", "proxysql", port=6032),
-        part_off_and_on("proxysql", "one-proxysql-0", port=True),
-        becomes("proxysql", False),
-        created(STATEFUL_SETS, "one-proxysql"),
-    ),
+    part_off_and_on(32, "K8SPXC-725", "haproxy", "haproxy", port=3306),
+    part_off_and_on(33, "K8SPXC-763", "proxysql", "proxysql", port=6032),
     _named(
         39,
         "yugabyte-operator 35",
@@ -242,19 +167,12 @@ STALE = (
         becomes("uiPort", 0),
         created(SERVICES, "one-ui"),
     ),
-    _named(
-        43,
-        "zookeeper-operator 312",
-        rings.removes_volumes_that_have_its_name,
-        recreated("one-0", others=(VOLUME_GONE,)),
-        ENDS,
-        NEW_VOLUME,
-    ),
+    takes_the_volume(43, "zookeeper-operator 312", rings.removes_volumes_that_have_its_name),
     _named(
         44,
         "zookeeper-operator 314",
         rings.removes_volumes_beyond_what_is_ready,
-        shrunk_and_grown(),
+        scaled(gone(VOLUMES, "data-one-1")),
         changed(STATEFUL_SETS, "one", "status.readyReplicas", 1),
         created(VOLUMES, "data-one-1"),
     ),

@@ -20,9 +20,10 @@ from tests.integration.sieve.catalogue import CATALOGUE
 from tests.integration.sieve.cures import CURES
 from tests.integration.sieve.outcome import Outcome
 from tests.integration.sieve.parts import DATASTORES, PODS, datastore
-from tests.integration.sieve.plans import Change, Make, Scenario, Until, Wait
+from tests.integration.sieve.plans import Change, Make, Scenario, Wait
 from tests.integration.sieve.runtimes import WITH
 from tests.integration.sieve.stage import play
+from tests.integration.sieve.workloads import running
 
 NEVER_DONE = frozenset({21, 26, 29, 36, 41})
 """Where what was never seen, or not wanted any more when it was, is never done: only the end state is the same."""
@@ -70,7 +71,7 @@ def _beside_another(scenario: Scenario) -> tuple[Outcome, int]:
     another = datastore("two", replicas=1, config="b2xk", volume="10Gi", sharding=False, tls=False)
     runs: list[tuple[str, float]] = []
     last = Wait(60.0)
-    steps = (*scenario.workload, Wait(120.0), Make(another), Until(PODS, "two-0", "status.phase", "Running"), last)
+    steps = (*scenario.workload, Wait(120.0), Make(another), running("two-0"), last)
     outcome = play(replace(scenario, make=counted(scenario.make, runs), workload=steps), WITH)
     began = next(float(line.split()[0]) for line in outcome.log if line.endswith(f"user: {last}"))
     return outcome, len([at for name, at in runs if name == "one" and began <= at < began + 60.0])

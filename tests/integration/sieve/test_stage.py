@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from shards import Context, Controller, Request
+from shards.objects import Object
+from tests.integration.sieve.operators.frame import operator
 from tests.integration.sieve.outcome import Outcome
-from tests.integration.sieve.parts import CONFIG_MAPS, DATASTORES, PODS, datastore, stateful_set
+from tests.integration.sieve.parts import CONFIG_MAPS, DATASTORES, PODS, STATEFUL_SETS, datastore, stateful_set
 from tests.integration.sieve.plans import (
     At,
     Change,
@@ -29,6 +31,7 @@ from tests.integration.sieve.plans import (
 )
 from tests.integration.sieve.runtimes import WITH
 from tests.integration.sieve.stage import play
+from tests.integration.sieve.workloads import running
 
 
 class Seen:
@@ -138,24 +141,16 @@ def test_the_oracles_find_what_differs() -> None:
 
 
 def test_pods_and_volumes_of_stateful_sets_come_and_go() -> None:
-    def make() -> Controller:
-        controller = Controller("datastores", primary=DATASTORES)
-        controller.owns("apps/v1/statefulsets")
-
-        @controller.reconcile
-        async def reconcile(ctx: Context, request: Request) -> None:
-            store = ctx.store.get()
-            if store is not None:
-                await ctx.client.ensure("apps/v1/statefulsets", stateful_set("one", "one", store["spec"]["replicas"]))
-
-        return controller
+    @operator(watches=())
+    async def make(ctx: Context, store: Object, name: str) -> None:
+        await ctx.client.ensure(STATEFUL_SETS, stateful_set(name, name, store["spec"]["replicas"]))
 
     workload = (
         Make(datastore(replicas=2)),
-        Until(PODS, "one-1", "status.phase", "Running"),
-        Until("apps/v1/statefulsets", "one", "status.readyReplicas", 2),
+        running("one-1"),
+        Until(STATEFUL_SETS, "one", "status.readyReplicas", 2),
         Change(DATASTORES, "one", {"spec": {"replicas": 1}}),
-        Until("apps/v1/statefulsets", "one", "status.readyReplicas", 1),
+        Until(STATEFUL_SETS, "one", "status.readyReplicas", 1),
     )
     outcome = play(Scenario(0, "none", "U", make, workload), WITH, way=None)
     assert outcome.errors == []

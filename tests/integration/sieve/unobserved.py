@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from shards import Controller
 from shards.objects import Object
-from tests.integration.sieve.intermediate import RUNNING, scaled
 from tests.integration.sieve.operators import histories
 from tests.integration.sieve.parts import DATASTORES, PODS, STATEFUL_SETS, datastore
 from tests.integration.sieve.plans import (
@@ -11,9 +13,8 @@ from tests.integration.sieve.plans import (
     Change,
     Hide,
     Make,
-    Rule,
     Scenario,
-    Until,
+    Step,
     Wait,
     changed,
     created,
@@ -21,28 +22,22 @@ from tests.integration.sieve.plans import (
     gone,
     hidden,
 )
+from tests.integration.sieve.workloads import running, scaled
 
 SEEN_SECONDS = 10.0
 """For a value to be acted on."""
 
 
-def wanted(field: str, first: object, *values: object) -> tuple[Make | Change | Until | Wait, ...]:
-    """A field takes one value after the other."""
+def missed(number: int, bug: str, make: Callable[[], Controller], field: str, *values: object) -> Scenario:
+    """A field takes one value after the other, and the last but one is never seen."""
+    first, *others = values
     spec: Object = {"replicas": 2, field: first}
-    steps: list[Make | Change | Until | Wait] = [Make(datastore(**spec)), Until(PODS, "one-0", *RUNNING)]
-    for each in values:
-        steps += [Wait(SEEN_SECONDS), Change(DATASTORES, "one", {"spec": {field: each}})]
-    return (*steps, Wait(SEEN_SECONDS))
-
-
-def never_seen(field: str, value: object, then: object) -> tuple[Rule, ...]:
-    """Of a field, the one value until the other."""
-    path = f"spec.{field}"
-    return hidden(
-        changed(DATASTORES, "one", path, value, at=At.REQUEST),
-        changed(DATASTORES, "one", path, then, at=At.REQUEST),
-        Hide(DATASTORES, "one"),
-    )
+    workload: list[Step] = [Make(datastore(**spec)), running("one-0")]
+    for each in others:
+        workload += [Wait(SEEN_SECONDS), Change(DATASTORES, "one", {"spec": {field: each}})]
+    begin, end = (changed(DATASTORES, "one", f"spec.{field}", each, at=At.REQUEST) for each in values[-2:])
+    rules = hidden(begin, end, Hide(DATASTORES, "one"))
+    return Scenario(number, bug, "U", make, (*workload, Wait(SEEN_SECONDS)), rules, fails_with=True)
 
 
 UNOBSERVED = (
@@ -59,51 +54,11 @@ UNOBSERVED = (
         ),
         fails_with=True,
     ),
-    Scenario(
-        11,
-        "casskop 342",
-        "U",
-        histories.shrinks_by_one_or_not_at_all,
-        wanted("replicas", 2, 1, 0),
-        never_seen("replicas", 1, 0),
-        fails_with=True,
-    ),
-    Scenario(
-        21,
-        "K8SPSMDB-585",
-        "U",
-        histories.puts_an_arbiter_in_the_place_of_a_member,
-        wanted("arbiter", True, False, True),
-        never_seen("arbiter", False, True),
-        fails_with=True,
-    ),
-    Scenario(
-        29,
-        "cluster-operator 758",
-        "U",
-        histories.never_shrinks,
-        wanted("replicas", 1, 3, 2),
-        never_seen("replicas", 3, 2),
-        fails_with=True,
-    ),
-    Scenario(
-        36,
-        "K8SPXC-918",
-        "U",
-        histories.puts_an_arbiter_in_the_place_of_a_member,
-        wanted("replicas", 3, 5, 3),
-        never_seen("replicas", 5, 3),
-        fails_with=True,
-    ),
-    Scenario(
-        41,
-        "yugabyte-operator 39",
-        "U",
-        histories.never_shrinks_its_masters,
-        wanted("replicas", 3, 4, 3),
-        never_seen("replicas", 4, 3),
-        fails_with=True,
-    ),
+    missed(11, "casskop 342", histories.shrinks_by_one_or_not_at_all, "replicas", 2, 1, 0),
+    missed(21, "K8SPSMDB-585", histories.puts_an_arbiter_in_the_place_of_a_member, "arbiter", True, False, True),
+    missed(29, "cluster-operator 758", histories.never_shrinks, "replicas", 1, 3, 2),
+    missed(36, "K8SPXC-918", histories.puts_an_arbiter_in_the_place_of_a_member, "replicas", 3, 5, 3),
+    missed(41, "yugabyte-operator 39", histories.never_shrinks_its_masters, "replicas", 3, 4, 3),
     Scenario(
         46,
         "zookeeper-operator 453",
@@ -113,7 +68,7 @@ UNOBSERVED = (
             Make(datastore(replicas=1)),
             Wait(SEEN_SECONDS),
             Change(DATASTORES, "one", {"spec": {"replicas": 2}}),
-            Until(PODS, "one-1", *RUNNING),
+            running("one-1"),
         ),
         hidden(
             created(DATASTORES, "one", at=At.REQUEST),

@@ -10,10 +10,14 @@ from shards.objects import Object
 from tests.integration.sieve.parts import DATASTORES, FINALIZER
 
 
+def is_deleted(store: Object) -> bool:
+    """Whether it is being deleted."""
+    return bool(store["metadata"].get("deletionTimestamp"))
+
+
 def is_ending(store: Object) -> bool:
     """Whether it is being deleted, and waits for the operator."""
-    meta = store["metadata"]
-    return bool(meta.get("deletionTimestamp")) and FINALIZER in meta.get("finalizers", ())
+    return is_deleted(store) and FINALIZER in store["metadata"].get("finalizers", ())
 
 
 async def without_finalizer(ctx: Context, store: Object) -> None:
