@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 from shards.errors import NotOwner
 from shards.gates.handover_gate import HandoverGate
@@ -16,6 +15,9 @@ from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView
 from shards.stores.store import StoreReader
+
+LAPSED_SECONDS = 1.0
+"""Pause before the next try of a gate that is opened late, where the tenure had lapsed."""
 
 
 class ShardGate:
@@ -45,6 +47,8 @@ class ShardGate:
         self._moved = moved
         self._gate: HandoverGate | None = None
         self._changed = asyncio.Event()
+        self._activating = False
+        """`activate` waits: nothing runs yet that would have to be held."""
         self._passing: asyncio.Task[None] | None = None
         self._check: Callable[[], None] = _unchecked
         self._open_views: Callable[[], None] = _unchecked
@@ -79,7 +83,11 @@ class ShardGate:
             if view.informer.blind:
                 self._gate.demand_list(name)  # what is not seen reaches no mark
         self._check, self._open_views = check, open_views
-        await self._pass(self._gate)
+        self._activating = True
+        try:
+            await self._pass(self._gate)
+        finally:
+            self._activating = False
 
     async def close(self) -> None:
         self._end_told()
@@ -91,20 +99,26 @@ class ShardGate:
         """Until it is open, or nobody asks for it any more."""
         began = self._runtime.clock()
         while self.wanted and not self.passed:
-            self._changed.clear()
             opening = asyncio.create_task(self._until_open(gate), name=f"gate {self._range.short}")
-            switched = asyncio.create_task(self._changed.wait(), name=f"switch {self._range.short}")
             try:
-                await asyncio.wait({opening, switched}, return_when=asyncio.FIRST_COMPLETED)
+                await self._ended_or_unwanted(opening)
             finally:
                 ended = opening.done()
-                for task in (opening, switched):
-                    task.cancel()
-                await asyncio.wait({opening, switched})
+                opening.cancel()
+                await asyncio.wait({opening})
             if ended:
                 how = opening.result()
                 self.passed = True
                 self._runtime.metrics.handover_seconds.labels(how).observe(self._runtime.clock() - began)
+
+    async def _ended_or_unwanted(self, opening: asyncio.Task[str]) -> None:
+        while self.wanted and not opening.done():
+            self._changed.clear()
+            switched = asyncio.create_task(self._changed.wait(), name=f"switch {self._range.short}")
+            try:
+                await asyncio.wait({opening, switched}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                switched.cancel()
 
     async def _until_open(self, gate: HandoverGate) -> str:
         return await until_open(
@@ -120,7 +134,7 @@ class ShardGate:
     def _switched(self) -> None:
         """A feature gate was switched, here or elsewhere."""
         self._changed.set()
-        closed = self._gate is not None and not self.passed
+        closed = self._gate is not None and not self.passed and not self._activating
         for engine in self._engines:
             engine.tally.begin_anew()
             if closed and engine.parked.gated:
@@ -131,11 +145,15 @@ class ShardGate:
             self._passing = asyncio.create_task(self._pass_late(), name=f"late gate {self._range.short}")
 
     async def _pass_late(self) -> None:
-        """The shard runs already, or is being activated and goes through it by itself."""
+        """The shard runs already. Whoever runs it stops it when its tenure is over; what lapsed may be renewed late."""
         assert self._gate is not None, "a shard that was not activated holds nothing"
         try:
-            with suppress(NotOwner):  # whoever runs the shard has noticed too
-                await self._pass(self._gate)
+            while True:
+                try:
+                    await self._pass(self._gate)
+                    break
+                except NotOwner:
+                    await asyncio.sleep(LAPSED_SECONDS)
         finally:
             self._passing = None
         for engine in self._engines:

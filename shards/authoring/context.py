@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import logging
-import sys
-import traceback
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from shards.authoring.reconcile_log import ReconcileLog
 from shards.errors import NotReadyYet
 from shards.objects import Key, Object, ObjectName, Resource
 from shards.ownership.acts import Absent, basis_of, resource_of
@@ -28,9 +26,6 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases")
 
 LATER_SECONDS = 0.01
 """A look at a Lease that comes a rounding error too early costs another one."""
-
-log = logging.getLogger("shards.reconcile")
-"""Of what reconciles say."""
 
 
 class Request(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -133,7 +128,19 @@ class Context:
     at first, after a restart or a move of the shard, and goes with the object: a cache, never a record.
     """
 
-    __slots__ = ("_client", "_ended", "_fence", "_live", "_log", "_shard", "_view", "memory", "request", "store")
+    __slots__ = (
+        "_client",
+        "_ended",
+        "_fence",
+        "_live",
+        "_log",
+        "_setbacks",
+        "_shard",
+        "_view",
+        "memory",
+        "request",
+        "store",
+    )
 
     def __init__(
         self, request: Request, fence: Fence, view: View, shard: str, memory: dict[str, Any] | None = None
@@ -143,6 +150,7 @@ class Context:
         self.memory = {} if memory is None else memory
         self.store = StoreReads(view)
         self._fence = fence
+        self._setbacks = fence.setbacks
         self._view = view
         self._shard = shard
         self._client: FencedClient | None = None
@@ -153,7 +161,7 @@ class Context:
     @property
     def client(self) -> FencedClient:
         if self._client is None:
-            self._client = FencedClient(self._fence, self._view)
+            self._client = FencedClient(self._fence, self._view, self._setbacks)
             if self._ended:
                 self._client.revoke(self._ended)
         return self._client
@@ -204,13 +212,12 @@ class Context:
         if self._log is None:
             key = str(self._view.key)
             extra = {"controller": self._fence.controller, "key": key, "shard": self._shard}
-            self._log = ReconcileLog(log, extra, self.veil)
+            self._log = ReconcileLog(extra, self.veil)
         return self._log
 
     def veil(self) -> Veil | None:
         """What hides the values of the Secrets that this reconcile saw or sent; None for none."""
-        secrets = self._view.secrets()
-        return Veil(secrets) if secrets else None
+        return self._view.secrets.veil()
 
     @property
     def sent_back(self) -> bool:
@@ -228,6 +235,11 @@ class Context:
         return self._client is not None and self._client.acts.done
 
     @property
+    def gone(self) -> bool:
+        """Whether the primary is, as far as this run knows."""
+        return not self._view.shows_own()
+
+    @property
     def own_conditions(self) -> Any:
         """Those in the status of the primary, as this run read them."""
         return self._view.own_conditions
@@ -242,37 +254,6 @@ class Context:
         self._ended = self._ended or why
         if self._client is not None:
             self._client.revoke(why)
-
-
-class ReconcileLog(logging.LoggerAdapter[logging.Logger]):
-    """Puts controller, key and shard before each message, and into the record for structured handlers.
-
-    No message, argument or traceback shows a value of a Secret that the reconcile saw or sent.
-    """
-
-    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], veil: Callable[[], Veil | None]) -> None:
-        super().__init__(logger, extra)
-        self._veil = veil
-
-    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        if not self.isEnabledFor(level):
-            return
-        veil = self._veil()
-        if veil is not None:
-            msg, args = veil(str(msg) % args if args else str(msg)), ()
-            error = kwargs.pop("exc_info", None) or None
-            if error is not None:
-                error = error if isinstance(error, BaseException) else sys.exception()
-                msg = f"{msg}\n{veil(''.join(traceback.format_exception(error)).rstrip())}"
-        # Whoever called is one frame further up than this.
-        kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
-        message, options = self.process(msg, kwargs)
-        self.logger.log(level, message, *args, **options)
-
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        extra = dict(self.extra or {})
-        kwargs["extra"] = {**extra, **(kwargs.get("extra") or {})}
-        return f"{extra['controller']} {extra['key']} {msg}", kwargs
 
 
 def _named(view: View, name: str | ObjectName) -> ObjectName:

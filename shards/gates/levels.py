@@ -6,6 +6,7 @@ back, of which every view has to be listed again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
@@ -23,7 +24,8 @@ class Level(NamedTuple):
 
 
 class Levels:
-    """Of keys and of whole resources. Invariant: no key has an empty entry.
+    """Of keys and of whole resources. Invariants: no key has an empty entry; `_unlisted` counts the levels of keys that
+    only a list will do for, by resource. It is asked each time that a key is parked.
 
     A list is needed by number: one that was asked for when `numbers` was n serves all that is numbered n or lower.
     """
@@ -32,6 +34,7 @@ class Levels:
         self.numbers = 0
         self._keys: dict[Key, dict[Resource, Level]] = {}
         self._resources: dict[Resource, int] = {}
+        self._unlisted: Counter[Resource] = Counter()
 
     def __bool__(self) -> bool:
         return bool(self._keys or self._resources)
@@ -48,6 +51,7 @@ class Levels:
         elif known is not None and comparable(version):
             version = newest(known.version, version)
         levels[resource] = Level(version) if comparable(version) else Level("", self._next())
+        self._unlisted[resource] += (not levels[resource].version) - (known is not None and not known.version)
 
     def distrust(self, resource: Resource) -> None:
         """All keys wait until the view was listed. That serves what they waited for one by one, too."""
@@ -66,8 +70,7 @@ class Levels:
 
     def lists(self) -> set[Resource]:
         """The resources of which a list is needed."""
-        needed = {of for levels in self._keys.values() for of, level in levels.items() if not level.version}
-        return needed | self._resources.keys()
+        return {of for of, count in self._unlisted.items() if count} | self._resources.keys()
 
     def closed(self, key: Key, views: Mapping[Resource, StoreReader]) -> dict[Resource, str]:
         """What the key waits for, by resource. Forgets what the views have reached."""
@@ -94,6 +97,8 @@ class Levels:
 
     def _drop(self, key: Key, resource: Resource) -> None:
         levels = self._keys[key]
-        levels.pop(resource, None)
+        dropped = levels.pop(resource, None)
+        if dropped is not None and not dropped.version:
+            self._unlisted[resource] -= 1
         if not levels:
             del self._keys[key]

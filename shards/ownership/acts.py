@@ -7,7 +7,7 @@ are one and the same: an act that was decided on A never carries the version of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -160,13 +160,14 @@ class Acts:
     async def confirm(self, bases: Sequence[Basis], purpose: str) -> None:
         """Reads them live, each once; all of them are as decided, at one instant. Raises as `look` and `compare`.
 
-        At one instant: what has the version at the read that it had at the decision had it all the time in between,
-        the instant of the first read included.
+        At one instant: what must not exist is read first. What has the version at the read that it had at the decision
+        had it all the time in between, that first instant included. Where several must not exist, each did not when it
+        was read.
         """
         if len({each[:2] for each in bases}) > MOST_READS:
             raise ConfigError("reads", f"a decision may rest on at most {MOST_READS} objects")
         found: dict[Place, Object | None] = {}
-        for basis in bases:
+        for basis in sorted(bases, key=lambda each: each.snapshot is not None):
             place = (basis.resource, basis.name)
             if place not in found:
                 found[place] = await self.look(basis, purpose)
@@ -208,13 +209,11 @@ class Acts:
             note.key, note.uid, note.outcome, note.cause = str(key), key.uid, result, reason or act
             journal.write(note)
 
-    # -- deletions ---------------------------------------------------------------------------------------------------
-
-    async def delete(self, basis: Basis, propagation: str, reads: Sequence[Basis]) -> None:
-        """See `FencedClient.delete`."""
+    async def carry_out(self, act: str, bases: Sequence[Basis], steps: Awaitable[str]) -> None:
+        """Does an act on the first of the objects, and tells what came of it. steps: they return the result."""
         result = "failed"
         try:
-            result = await self._delete(basis, propagation, reads)
+            result = await steps
         except (Conflict, ConflictingOwner):
             result = "conflict"
             raise
@@ -222,8 +221,14 @@ class Acts:
             result = "paused"
             raise
         finally:
-            self.tell("delete", basis, result)
-        self.settled(basis, *reads)
+            self.tell(act, bases[0], result)
+        self.settled(*bases)
+
+    # -- deletions ---------------------------------------------------------------------------------------------------
+
+    async def delete(self, basis: Basis, propagation: str, reads: Sequence[Basis]) -> None:
+        """See `FencedClient.delete`."""
+        await self.carry_out("delete", (basis, *reads), self._delete(basis, propagation, reads))
 
     async def _delete(self, basis: Basis, propagation: str, reads: Sequence[Basis]) -> str:
         fence, view = self._requests.fence, self._requests.view

@@ -11,13 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shards.errors import (
-    AlreadyExists,
-    ConfigError,
-    NotFound,
-    NotReadyYet,
-    TerminalError,
-)
+from shards.errors import AlreadyExists, ConfigError, NotFound, NotReadyYet, TerminalError
 from shards.keyrange import slot_of
 from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
 from shards.ownership.acts import Absent, Acts, Basis, basis_of, resource_of
@@ -41,10 +35,10 @@ class FencedClient:
 
     __slots__ = ("_fence", "_requests", "_turns", "_view", "acts")
 
-    def __init__(self, fence: Fence, view: View) -> None:
+    def __init__(self, fence: Fence, view: View, setbacks: int) -> None:
         self._fence = fence
         self._view = view
-        self._requests = FencedRequests(fence, view)
+        self._requests = FencedRequests(fence, view, setbacks)
         self._turns: defaultdict[tuple[Resource, ObjectName], asyncio.Lock] = defaultdict(asyncio.Lock)
         """Patches of one object go one after the other: of two at a time, one would name a version that is past."""
         self.acts = Acts(self._requests)
@@ -159,7 +153,14 @@ class FencedClient:
             degraded.off = "its view is trimmed: other conditions would be lost"
             return
         wanted = degraded.merged({}, current, paused=self.acts.paused, cleared=cleared)
-        answer = await self._patch_status("degraded", current, wanted)
+        try:
+            answer = await self._patch_status("degraded", current, wanted)
+        except NotFound:
+            # Of the object, or of a resource without statuses: the server answers both with the same words.
+            found = await self._requests.read(view.primary, view.name, "owner", decided=Snapshot.of(current))
+            if found is None or found["metadata"]["uid"] != view.key.uid:
+                return
+            raise
         if mark_in((answer.get("status") or {}).get("conditions")) != mark_in(wanted.get("conditions")) and wanted:
             degraded.off = "the server drops status.conditions: the resource's schema has none"
 
@@ -213,7 +214,10 @@ class FencedClient:
                 raise ConfigError(str(resource), f"the object given is of {found.resource}")
             return found
         named = self._resolve(name)
-        return Basis(resource, named, self._view.decision(resource, named))
+        snapshot = self._view.decision(resource, named)
+        body = self._view.peek(resource, named) if self._view.holds(resource) else None
+        known = body is not None and Snapshot.of(body) == snapshot
+        return Basis(resource, named, snapshot, body["metadata"].get("generation", 0) if body and known else 0)
 
     def _others(self, basis: Basis, reads: Sequence[Object | Absent]) -> list[Basis]:
         """What the act rests on besides the object itself, which is read anyway."""

@@ -27,16 +27,16 @@ class FencedRequests:
     """Sends what the fenced client asks for, and tells the gate and the reconcile's view what came of it.
 
     revoked: why this reconcile may no longer write though its shard may; "" while it may. setbacks: of the fence, when
-    the reconcile made this.
+    the reconcile began.
     """
 
     __slots__ = ("fence", "revoked", "setbacks", "view")
 
-    def __init__(self, fence: Fence, view: View) -> None:
+    def __init__(self, fence: Fence, view: View, setbacks: int) -> None:
         self.fence = fence
         self.view = view
         self.revoked = ""
-        self.setbacks = fence.setbacks
+        self.setbacks = setbacks
 
     def deadline(self) -> float:
         """Boot-clock reading up to which this reconcile may send.
@@ -76,7 +76,7 @@ class FencedRequests:
         if uid not in ("", view.key.uid) and (resource, name) == (view.primary, view.name):
             # The successor may be another worker's.
             raise TerminalError(f"{view.key} is gone: the object that has its name now is another one")
-        view.sends(resource, body)
+        view.secrets.saw(resource, body)
         path = resource.path(name.namespace, "" if method == "POST" else name.name, subresource)
         barrier = seen = None
         if method == "DELETE":

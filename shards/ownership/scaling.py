@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shards.errors import BreakerOpen, ConfigError, Conflict, ConflictingOwner, NotFound
+from shards.errors import ConfigError, NotFound
 from shards.objects import Object, ObjectName, Resource
 from shards.ownership.acts import Acts, Basis
 from shards.ownership.fenced_requests import FencedRequests
@@ -43,21 +43,9 @@ class Scaling:
         if replicas > current:
             await self._write(basis, replicas, basis.snapshot)
             return
-        result = "failed"
-        try:
-            await self._down(basis, replicas, reads)
-            result = "ok"
-        except (Conflict, ConflictingOwner):
-            result = "conflict"
-            raise
-        except BreakerOpen:
-            result = "paused"
-            raise
-        finally:
-            self._acts.tell("scale", basis, result)
-        self._acts.settled(basis, *reads)
+        await self._acts.carry_out("scale", (basis, *reads), self._down(basis, replicas, reads))
 
-    async def _down(self, basis: Basis, replicas: int, reads: Sequence[Basis]) -> None:
+    async def _down(self, basis: Basis, replicas: int, reads: Sequence[Basis]) -> str:
         self._acts.begin()
         await self._acts.confirm(reads, "scale")
         found = await self._acts.look(basis, "scale")
@@ -67,6 +55,7 @@ class Scaling:
         self._acts.compare(basis, found)
         self._acts.admit()
         await self._write(basis, replicas, Snapshot.of(found))
+        return "ok"
 
     async def _current(self, basis: Basis) -> tuple[Basis, int]:
         """How many replicas are wanted now, and what that was read from. Which way it goes decides only how strict the

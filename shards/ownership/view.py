@@ -12,6 +12,7 @@ from shards.errors import ConfigError
 from shards.objects import Key, Object, ObjectName, Resource, meta_of
 from shards.ownership.listing import Listing
 from shards.ownership.overlay import Live, Snapshot
+from shards.ownership.secrets_seen import SecretsSeen
 from shards.stores.store import StoreReader
 from shards.stores.store_reader import decoder_of
 from shards.veil import is_secret
@@ -31,7 +32,6 @@ class View:
         "_gone",
         "_overlay",
         "_read",
-        "_secrets",
         "_setbacks",
         "_stores",
         "_torn",
@@ -39,6 +39,7 @@ class View:
         "name",
         "own_conditions",
         "primary",
+        "secrets",
     )
 
     def __init__(self, primary: Resource, key: Key, stores: Views, overlay: Mapping[Place, Live] | None = None) -> None:
@@ -49,8 +50,7 @@ class View:
         self.name = ObjectName(key.namespace, key.name)
         self._overlay: dict[Place, Live] = {}
         self._read: dict[Place, Snapshot] = {}
-        self._secrets: tuple[Object, ...] = ()
-        """Those that it saw or sent, and that no store holds."""
+        self.secrets = SecretsSeen()
         self.own_conditions: Any = None
         """Those in the status of the primary, as it was last read."""
         self._torn: dict[Place, Snapshot] | None = None
@@ -83,16 +83,18 @@ class View:
         live = self._above(resource, name, store)
         found = store.get(name) if live is None else live.object
         if found is not None:
-            self._given((resource, name), Snapshot.of(found))
+            self._given((resource, name), Snapshot.of(found), live)
         return found
 
-    def _given(self, place: Place, snapshot: Snapshot) -> None:
-        """The author sees this state of the object."""
+    def _given(self, place: Place, snapshot: Snapshot, live: Live | None) -> None:
+        """The author sees this state of the object: that of the overlay, or of the store where there is none."""
         known = self._read.get(place)
         if known is not None and known != snapshot:
             self._torn = self._torn or {}
             self._torn.setdefault(place, known)
         self._read[place] = snapshot
+        if is_secret(place[0]):
+            self.secrets.saw(place[0], self._stores[place[0]].raw(place[1]) if live is None else live.raw)
 
     def peek(self, resource: Resource, name: ObjectName) -> Object | None:
         """The same as `get` for the framework: nothing is decided on it."""
@@ -107,11 +109,11 @@ class View:
         if live is None:
             held = store.version_of(name)
             if held is not None:
-                self._given((resource, name), Snapshot(*held))
+                self._given((resource, name), Snapshot(*held), None)
             return store.get_as(name, type)
         if live.raw is None:
             return None
-        self._given((resource, name), Snapshot(live.uid, live.version))
+        self._given((resource, name), Snapshot(live.uid, live.version), live)
         return decoder_of(type).decode(live.raw)
 
     def own_as(self, type: type[T]) -> T | None:
@@ -126,14 +128,14 @@ class View:
     ) -> Listing:
         """The objects of this view in the namespace that have all these labels."""
         store = self._store(resource)
-        names = set(store.select(namespace=namespace, labels=labels))
+        names, wanted = set(store.select(namespace=namespace, labels=labels)), (labels or {}).items()
         for name, live in self._overlaid(resource, store):
             names.discard(name)
             body = live.object
-            if body is not None and namespace in (None, name.namespace):
-                held = body["metadata"].get("labels") or {}
-                if all(held.get(key) == value for key, value in (labels or {}).items()):
-                    names.add(name)
+            if body is None or namespace not in (None, name.namespace):
+                continue
+            if wanted <= (body["metadata"].get("labels") or {}).items():
+                names.add(name)
         return Listing(sorted(names), (), lambda name: self.get(resource, name))
 
     def find(self, resource: Resource, index: str, value: str) -> Listing:
@@ -172,15 +174,14 @@ class View:
         found = self.get(self.primary, self.name)
         if found is None or found["metadata"]["uid"] != self.key.uid:
             return None
-        self.own_conditions = (found.get("status") or {}).get("conditions")
+        status = found.get("status")
+        self.own_conditions = status.get("conditions") if isinstance(status, dict) else None
         return found
 
     def shows_own(self) -> bool:
         """Whether `own` gives an object."""
-        store = self._store(self.primary)
-        live = self._above(self.primary, self.name, store)
-        held = store.version_of(self.name) if live is None else (live.uid, live.version)
-        return held is not None and held[0] == self.key.uid
+        shown = self._shown(self.primary, self.name)
+        return shown is not None and shown.uid == self.key.uid
 
     def owned(self, resource: Resource) -> list[Object]:
         """The objects whose controller is the primary, in order of name."""
@@ -195,16 +196,19 @@ class View:
         known = self._read.get((resource, name))
         if known is not None or resource not in self._stores:
             return known
-        store = self._stores[resource]
-        live = self._above(resource, name, store)
-        if live is not None:
-            known = None if live.raw is None else Snapshot(live.uid, live.version)
-        else:
-            held = store.version_of(name)
-            known = None if held is None else Snapshot(*held)
+        known = self._shown(resource, name)
         if known is not None:
             self._read[resource, name] = known
         return known
+
+    def _shown(self, resource: Resource, name: ObjectName) -> Snapshot | None:
+        """Which state of the object `get` gives now."""
+        store = self._stores[resource]
+        live = self._above(resource, name, store)
+        if live is not None:
+            return None if live.raw is None else Snapshot(live.uid, live.version)
+        held = store.version_of(name)
+        return None if held is None else Snapshot(*held)
 
     def decision(self, resource: Resource, name: ObjectName) -> Snapshot | None:
         """What a decision about the object was made on: of two states that the view showed in this run, the first."""
@@ -246,7 +250,8 @@ class View:
             self._overlay[resource, name] = Live(None, version)
             return
         snapshot = Snapshot.of(body)
-        self._overlay[resource, name] = Live(body, snapshot.resource_version, hidden, raw=raw)
+        live = self._overlay[resource, name] = Live(body, snapshot.resource_version, hidden, raw=raw)
+        self.secrets.saw(resource, live.raw)
         self.wrote(resource, name, snapshot)
 
     def wrote(self, resource: Resource, name: ObjectName, snapshot: Snapshot) -> None:
@@ -257,17 +262,7 @@ class View:
     def read(self, resource: Resource, name: ObjectName, body: Object) -> None:
         """An object without a view was read live: writes of it carry that version."""
         self._read[resource, name] = Snapshot.of(body)
-        self.sends(resource, body)
-
-    def sends(self, resource: Resource, body: Object) -> None:
-        """What it may not tell is remembered, whatever becomes of it."""
-        if is_secret(resource):
-            self._secrets = (*self._secrets, body)
-
-    def secrets(self) -> list[Object]:
-        """Those that this reconcile saw or sent."""
-        read = [place for place in self._read if is_secret(place[0]) and place[0] in self._stores]
-        return [*self._secrets, *(each for place in read if (each := self.get(*place)) is not None)]
+        self.secrets.saw(resource, body)
 
     def version(self, resource: Resource) -> str:
         """How new this reconcile's knowledge of the resource is; for resources without a view, of the primary."""
@@ -287,7 +282,7 @@ class View:
             return None
         held = store.version_of(name)
         if held is not None:
-            _, version = held
+            version = held[1]
             newer = bool(live.version) and at_least(version, live.version)
             # Of an absent object the version is the last one before it went: the store must be above, not at it.
             return None if newer and (live.raw is not None or version != live.version) else live
@@ -300,10 +295,5 @@ class View:
 
 def controller_uid(body: Object) -> str:
     """UID of the object's controlling owner; "" without one."""
-    return next(_controllers(body), "")
-
-
-def _controllers(body: Object) -> Iterator[str]:
-    for owner in body.get("metadata", {}).get("ownerReferences") or ():
-        if owner.get("controller"):
-            yield owner.get("uid", "")
+    owners = body.get("metadata", {}).get("ownerReferences") or ()
+    return next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")

@@ -10,7 +10,6 @@ from typing import Any
 
 from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller, Result
-from shards.authoring.plain_context import PlainContext
 from shards.errors import (
     BreakerOpen,
     Conflict,
@@ -33,6 +32,7 @@ from shards.queue.waiting_keys import WaitingKeys, WaitsFor
 from shards.queue.workqueue import WorkQueue
 from shards.reconciling.pauses import Pauses
 from shards.reconciling.run_timer import RunTimer
+from shards.reconciling.threads import in_thread
 from shards.runtime import WorkerRuntime
 
 CONFLICT_SECONDS = 0.1
@@ -108,7 +108,9 @@ class Reconciler:
         try:
             outcome = await self._ran(fence, key, context)
             if context.acts_matter or fence.degraded.keys:
-                await self._pauses.after(fence, key, context, outcome)
+                seconds = await self._pauses.after(fence, key, context, outcome)
+                if seconds:
+                    self._queue.add_after(key, seconds, self._runtime.clock())
             return outcome
         finally:
             # Whoever kept the client writes no more: the next reconcile of the key may be running.
@@ -123,7 +125,8 @@ class Reconciler:
         late = self._controller.plain
         try:
             if self._controller.plain:
-                result = await self._in_thread(context, seconds)
+                call, request = self._controller.call, context.request
+                result = _checked(await in_thread(self._runtime.threads(), call, context, request, seconds))
             else:
                 task = asyncio.current_task()
                 assert task is not None, "what is timed runs in a task"
@@ -163,32 +166,6 @@ class Reconciler:
         outcome = self._controller.call(context, context.request)
         return _checked(await outcome if isawaitable(outcome) else outcome)
 
-    async def _in_thread(self, context: Context, seconds: float) -> Result | None:
-        """Runs a plain function. A thread cannot be cancelled: the task lives as long as it does, whatever is asked.
-
-        What can be taken from it is the right to write.
-        """
-        loop = asyncio.get_running_loop()
-        plain = PlainContext(context, loop)
-        work = loop.run_in_executor(self._runtime.threads(), self._controller.call, plain, context.request)
-        cancelled = timed_out = False
-        until = loop.time() + seconds
-        while not work.done():
-            try:
-                await asyncio.wait((work,), timeout=None if timed_out else max(until - loop.time(), 0.0))
-            except asyncio.CancelledError:
-                cancelled = True
-                context.revoke("the reconcile was cancelled")
-            if not work.done() and loop.time() >= until and not timed_out:
-                timed_out = True
-                context.revoke(f"the reconcile took longer than {seconds:g} s")
-                context.log.warning("takes longer than %g s, in a thread that cannot be cancelled", seconds)
-        if cancelled:
-            raise asyncio.CancelledError
-        if timed_out:
-            raise TimeoutError
-        return _checked(work.result())
-
     def _succeeded(self, fence: Fence, key: Key, context: Context, result: Result | None) -> str:
         self._conflicts.pop(key, None)
         self.failing.succeeded(key)
@@ -198,7 +175,8 @@ class Reconciler:
             self.waiting.waits(key, WaitsFor.AGAIN, "its reconcile asks to run again", self._runtime.clock())
             self._retry_later(key)
             return "requeue"
-        self.waiting.over(key)
+        if not context.paused:
+            self.waiting.over(key)
         self._queue.forget(key)
         self._go_on(key, context)
         if result is not None and result.requeue_after_seconds:

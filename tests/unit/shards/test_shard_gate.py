@@ -204,6 +204,39 @@ class TestHandover:
         await shard.activate(world.tenure(epoch=2), None, previous_epoch=1)
         assert (await shard.drain(1.0)) == Watermark(2)
 
+    async def test_a_switch_in_the_middle_of_an_activation_opens_no_second_gate(self, world: World) -> None:
+        author = Author(world, pages=0)
+        world.website("a")
+        shard = world.shard(author.controller)
+        await shard.prewarm()
+        world.transport.accepted.clear()
+        world.transport.latency_seconds = 1.0
+        opening = asyncio.create_task(shard.activate(world.tenure(), None, previous_epoch=0))
+        await asyncio.sleep(0.5)
+        world.runtime.change(ShardSettings(server_side_sharding="off"))
+        await opening
+        await asyncio.sleep(5)
+        assert author.runs
+        assert world.metric("shardfleet_handover_gate_seconds_count") == 1
+
+    async def test_a_tenure_that_lapsed_and_was_renewed_late_ends_no_wait_for_ever(self, world: World) -> None:
+        author = Author(world, pages=0)
+        switch(world, on=False)
+        world.website("a")
+        shard = world.shard(author.controller)
+        await shard.prewarm()
+        tenure = world.tenure()
+        await shard.activate(tenure, None, previous_epoch=0)
+        await asyncio.sleep(1)
+        world.transport.latency_seconds = 1.0
+        until, tenure.until = tenure.until, lambda: world.clock() - 1.0
+        switch(world, on=True)
+        await asyncio.sleep(5)
+        tenure.until = until
+        runs = len(author.runs)
+        await asyncio.sleep(10)
+        assert len(author.runs) > runs
+
     async def test_stopped_in_the_middle_nothing_is_left(self, world: World) -> None:
         author = Author(world, pages=0)
         switch(world, on=False)

@@ -119,6 +119,29 @@ class TestWhatIsConfirmed:
             await desk.do(lambda ctx: cloud.failover(ctx, reads=[hold]))
         assert cloud.failovers == 0
 
+    async def test_what_must_not_exist_did_not_while_all_else_was_as_decided(
+        self, world: World, desk: Desk, cloud: Cloud
+    ) -> None:
+        """Between two live reads the object moves on and the hold goes: there was no instant to act at."""
+        await desk.open()
+        world.lag(SECRETS)
+        world.server.seed(SECRETS, {"metadata": {"name": "hold", "namespace": "default"}})
+        moving: list[asyncio.Task[None]] = []
+
+        async def move() -> None:
+            await world.kubectl.merge_patch(WEBSITES, "default", "a", {"spec": {"text": "do not"}})
+            await world.kubectl.delete(SECRETS, "default", "hold")
+
+        def between(sent: Sent) -> None:
+            if len(world.transport.reads("confirmed")) == 2 and not moving:
+                moving.append(asyncio.create_task(move()))
+
+        world.transport.before = between
+        world.transport.latency_seconds = 0.05
+        with pytest.raises(Conflict):
+            await desk.do(lambda ctx: cloud.failover(ctx, reads=[Absent(SECRETS, "hold")]))
+        assert cloud.failovers == 0
+
     async def test_an_object_without_a_view_is_one_that_was_read_live(
         self, world: World, desk: Desk, cloud: Cloud
     ) -> None:

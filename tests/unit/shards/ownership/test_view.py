@@ -166,3 +166,10 @@ class TestVersion:
 def test_the_owner_that_controls_is_the_one_that_counts() -> None:
     owners = (OwnerReference(uid="x"), OwnerReference(uid="y", controller=True))
     assert Meta(owner_references=owners).controller == owners[1]
+
+
+def test_a_status_that_is_no_object_has_no_conditions(cache: Cache) -> None:
+    view = cache.view()
+    view.remember(SITES, view.name, {**body(12, uid="uid-a", name="a"), "status": "built"})
+    assert view.own() is not None
+    assert view.own_conditions is None

@@ -319,3 +319,75 @@ async def test_a_view_without_statuses_writes_over_none(world: World) -> None:
     await site.drop()
     await asyncio.sleep(60)
     assert await site.conditions_now() == [READY]
+
+
+async def test_an_object_that_goes_while_it_is_marked_says_nothing_about_the_others(world: World) -> None:
+    """Its answer is that of a resource without a status."""
+
+    class Vanishing(Site):
+        async def reconcile(self, ctx: Context, request: Request) -> None:
+            try:
+                await super().reconcile(ctx, request)
+            except BreakerOpen:
+                if request.name == "a" and await world.exists(WEBSITES, "a"):
+                    world.lag(WEBSITES, 3.0)
+                    await world.kubectl.delete(WEBSITES, "default", "a")
+                raise
+
+    site = Vanishing(world)
+    site.conditions = None
+    shard = await site.start("a", "b")
+    site.cut()
+    await site.drop("a")
+    await asyncio.sleep(30)
+    assert [each.error for each in world.transport.sent if each.agent.reason == "degraded" and each.body] == [
+        "NotFound"
+    ]
+    await site.drop("b")
+    await asyncio.sleep(30)
+    assert state(await site.conditions_now("b")) == "True"
+    assert world.metric("shardfleet_degraded_keys", controller="sites", shard=str(shard.range)) == 1
+
+
+async def test_a_key_whose_object_is_gone_is_not_counted_although_its_last_run_fails_for_good(world: World) -> None:
+    class Careless(Site):
+        async def reconcile(self, ctx: Context, request: Request) -> None:
+            await super().reconcile(ctx, request)
+            await ctx.client.patch_status({"size": 1})
+
+    site = Careless(world)
+    shard = await site.start()
+    site.cut()
+    await site.drop()
+    await asyncio.sleep(30)
+    gauge = {"controller": "sites", "shard": str(shard.range)}
+    assert world.metric("shardfleet_degraded_keys", **gauge) == 1
+    await world.kubectl.delete(WEBSITES, "default", "a")
+    await asyncio.sleep(30)
+    assert world.metric("controller_runtime_terminal_reconcile_errors_total", controller="sites") == 1
+    assert world.metric("shardfleet_degraded_keys", **gauge) == 0
+
+
+async def test_a_key_whose_author_catches_the_refusal_waits_since_the_first_one(world: World) -> None:
+    site = Site(world, catches=True)
+    shard = await site.start()
+    site.cut()
+    await site.drop()
+    await asyncio.sleep(60)
+    assert [(each.key, each.waits_for) for each in shard.waiting(9)] == [("default/a", "breaker")]
+
+
+async def test_a_mark_that_could_not_be_cleared_is_cleared_later_though_nothing_wakes_the_key(world: World) -> None:
+    site = Site(world)
+    site.conditions = None
+    await site.start()
+    site.cut()
+    await site.drop()
+    await asyncio.sleep(30)
+    assert state(await site.conditions_now()) == "True"
+    world.transport.fail = lambda sent: DOWN if sent.agent.reason == "degraded" else None
+    await asyncio.sleep(30)
+    assert not await world.exists(CONFIGMAPS, "a")
+    site.heal()
+    await asyncio.sleep(40)
+    assert state(await site.conditions_now()) == "False"

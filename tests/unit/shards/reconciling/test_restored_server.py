@@ -15,6 +15,7 @@ from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import LostAck, Silence
 from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller, Result
+from shards.errors import NotReadyYet
 from shards.gates.watermark import ResourceMark, Watermark
 from shards.informers.informer import Informer
 from shards.objects import Object, Resource
@@ -65,6 +66,29 @@ def pages(world: World) -> list[str]:
     table = next(each for each in world.server.storage.tables() if each.kind.resource == CONFIGMAPS)
     names = [each.decode()["metadata"]["name"] for each in table.scan("default/")]
     return [name for name in names if name.startswith("page-")]
+
+
+async def test_a_run_that_began_before_writes_nothing_although_its_first_write_comes_after(world: World) -> None:
+    """A live read of another key shows that the history went back, while this one waits for something else."""
+    refused: list[str] = []
+
+    async def body(ctx: Context, request: Request) -> None:
+        if refused or ctx.store.get() is None:
+            return
+        fence = shard._engines[0].fence
+        assert fence is not None
+        fence.history_lost(CONFIGMAPS)
+        try:
+            await ctx.client.create(CONFIGMAPS, {"metadata": {"name": "page"}})
+        except NotReadyYet as error:
+            refused.append(str(error))
+            raise
+
+    shard = await opened(world, body)
+    world.website("a")
+    await asyncio.sleep(5)
+    assert refused == ["the server's history went back while this was decided"]
+    assert not await world.exists(CONFIGMAPS, "page")
 
 
 async def test_what_the_restore_undid_is_done_once_more_and_no_more_than_once(world: World) -> None:
