@@ -128,6 +128,12 @@ class GateMetrics:
             registry=self._registry,
         )
         self._of_a_shard.append(self.not_held)
+        self.histories_lost = Counter(
+            "shardfleet_histories_lost_total",
+            "Times that a shard of the controller found that the server's history of a resource went back.",
+            ("controller", "resource"),
+            registry=registry,
+        )
         self.wait_seconds = LoopHistogram(
             "shardfleet_gate_wait_seconds",
             "Time for which a key was held back by the gate.",

@@ -21,6 +21,8 @@ _NUMBER_WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)[a-z]*\s*")
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel = 2
+_SOME_VALUE = "[...]"
+"""How msgspec ends the path of a value in a mapping whose names are free, such as labels."""
 _KINDS = {
     "object": "a mapping of fields",
     "array": "a list",
@@ -41,6 +43,8 @@ def translate(message: str, document: Mapping[str, Any]) -> ConfigError:
         return ConfigError(_join(path, unknown[1]), f"there is no such field{_field_hint(path, unknown[1])}")
     if missing := re.search(r"missing required field `(.*)`", what):
         return ConfigError(_join(path, missing[1]), "this field is required")
+    if path.endswith(_SOME_VALUE):
+        return _no_text(path.removesuffix(_SOME_VALUE), document)
     value = _value_at(document, path)
     if choices := _choices_at(path):
         return ConfigError(path, f"{_shown(value)} is not allowed{suggestion(_word(value), choices, 'write one of')}")
@@ -50,6 +54,14 @@ def translate(message: str, document: Mapping[str, Any]) -> ConfigError:
     kinds = [_KINDS.get(kind, kind) for kind in wanted[1].split(" | ") if kind != "null"]
     shown = "nothing" if value is None else _shown(value)
     return ConfigError(path, f"{shown} is not {' or '.join(kinds)}{_unit_hint(value)}")
+
+
+def _no_text(path: str, document: Mapping[str, Any]) -> ConfigError:
+    """Of a mapping whose values are all to be text: the first that is not."""
+    entries: Any = _value_at(document, path)
+    name, value = next((name, value) for name, value in entries.items() if not isinstance(value, str))
+    hint = f'; write it in quotes: "{value}"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return ConfigError(_join(path, name), f"{'nothing' if value is None else _shown(value)} is not text{hint}")
 
 
 def _shown(value: object) -> str:

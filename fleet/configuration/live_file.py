@@ -40,6 +40,7 @@ class LiveFile:
         self._config = config
         self._stamp: Stamp | None = None
         self._said = ""
+        self._refused = False
 
     def look(self) -> FleetConfig | None:
         """What applies from now on, if that has changed since the last look: what this process began with, but for
@@ -58,11 +59,15 @@ class LiveFile:
             self._check(found)
         except ConfigError as error:
             self._say(f"the config file is refused, and everything stays as it is: {error}")
+            self._refused = True
             return None
         config = _live_parts_of(found, self._config)
         rest = changes(config, found)
         self._say(f"the config file differs in {', '.join(rest)} too: that needs a restart" if rest else "")
+        refused, self._refused = self._refused, False
         if config == self._config:
+            if refused:
+                log.info("the config file is accepted again; what it says applies already")
             return None
         log.info("the config file changed: %s", "; ".join(told(self._config, config)))
         self._config = config

@@ -61,6 +61,11 @@ class FleetMetrics(Telemetry):
             registry=registry,
         )
         self.fences = Counter("shardfleet_fences_total", "Members fenced by this coordinator.", registry=registry)
+        self.histories_lost = Counter(
+            "shardfleet_record_histories_lost_total",
+            "Times that this process found that the fleet's own records went back.",
+            registry=registry,
+        )
         self.coordinator = Gauge(
             "shardfleet_coordinator", "1 while this process is the coordinator.", registry=registry
         )
@@ -89,6 +94,9 @@ class FleetMetrics(Telemetry):
 
     def taken_over(self, cause: str) -> None:
         self.takeovers.labels(cause).inc()
+
+    def history_lost(self) -> None:
+        self.histories_lost.inc()
 
     def fenced(self) -> None:
         self.fences.inc()

@@ -19,5 +19,8 @@ class Telemetry:
     def taken_over(self, cause: str) -> None:
         """A claim without a release: of one's own former incarnation (`restart`) or of another's range (`fence`)."""
 
+    def history_lost(self) -> None:
+        """The records of the fleet went back to an earlier state: their store was restored."""
+
     def fenced(self) -> None:
         """This coordinator fenced a member."""

@@ -172,7 +172,8 @@ class Coordinator:
         if self.view.history_went_back != self._setbacks:
             # The store was restored: nothing that was written or seen before says anything about it (R14).
             self._setbacks = self.view.history_went_back
-            self.registrar.written, self.memory = 0, Memory()
+            self.memory = Memory()
+            self.registrar.restored()
         stored = self.view.map
         if stored is None:
             last = self.view.last_map

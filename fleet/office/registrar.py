@@ -51,6 +51,11 @@ class Registrar:
         self._clock = clock
         self._telemetry = telemetry
 
+    def restored(self) -> None:
+        """The store went back: nothing that was written before says anything about it (R14)."""
+        self.written = 0
+        self._telemetry.history_lost()
+
     def check_identity(self, shard_map: ShardMap) -> None:
         """Raises Refused when the map is of another fleet, or of another key (R7, R16)."""
         check_map(shard_map, identity=self.layout.identity, partition_key=self.layout.partition_key)

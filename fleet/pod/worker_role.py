@@ -169,6 +169,7 @@ async def _server_filters(transport: KubeTransport, plan: RunPlan, wanted: str) 
         if proven is not None:
             log.info("server-side sharding: %s", "honoured" if proven else "not offered, filtering here")
             return proven
+    log.info("server-side sharding: nothing to probe it with, filtering here until the next start")
     return False
 
 

@@ -22,7 +22,8 @@ LONGEST_WAIT_SECONDS = 10.0
 """Of a ready key for a slot."""
 MOST_FAILING_SHARE = 0.01
 MOST_LIVE_READS = 0.05
-"""Per reconcile. One in twenty is a watch that lags."""
+"""Per reconcile, of the gate: those of authors and before deletions say nothing of the views. One in twenty is a watch
+that lags."""
 MORE_REQUESTS = 0.5
 """Per reconcile, beyond what the tolerance allows: a cost that is small in itself condemns nothing."""
 
@@ -146,7 +147,7 @@ def _failing(canary: Part, rest: Part | None) -> Criterion:
 
 
 def _live_reads(canary: Part, rest: Part | None, enough: Enough) -> Criterion:
-    name = "live reads per reconcile"
+    name = "live reads of the gate per reconcile"
     value = _rate(canary.live_reads, canary, enough)
     if value is None:
         return _too_few(name, canary)

@@ -231,6 +231,11 @@ class Member:
             log.warning("member %s at epoch %d is no more: %s", record.name, record.epoch, why)
             self._on_change()
 
+    def lose_history(self) -> None:
+        """The store of the records was restored: this incarnation may never have been (R14)."""
+        self.telemetry.history_lost()
+        self.lose("the server's history went back (R14)")
+
     # -- leaving ----------------------------------------------------------------------------------------------------
 
     async def leave(self) -> None:

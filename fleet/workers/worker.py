@@ -206,7 +206,7 @@ class Worker:
                 if self.clock() >= self.member.until():
                     self.member.lose("no renewal was acknowledged in time")
                 elif self.view.history_went_back != setbacks:
-                    self.member.lose("the server's history went back (R14)")
+                    self.member.lose_history()
                 elif self._outlived():
                     self.member.lose("the map or a shard record knows a later epoch of it")
                 for task in (renewing, following, confirming):

@@ -169,6 +169,7 @@ class Fence:
         """
         log.warning("%s: the history of %s went back: its view is listed again", self.controller, resource)
         self.setbacks += 1
+        self.metrics.gate.histories_lost.labels(self.controller, str(resource)).inc()
         self.writes.history_lost(resource)
         self.highest.pop(resource, None)
         self.redecided.clear()

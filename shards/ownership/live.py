@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -75,8 +76,9 @@ class LiveReader:
         controller: str,
         journal: Journal = NO_JOURNAL,
         shard: str = "",
+        asking: Callable[[str], None] = lambda purpose: None,
     ) -> None:
-        """shard: by which its reads are counted."""
+        """shard: by which its reads are counted. asking: told the purpose of each request before it is sent."""
         self.guards = guards
         self._transport = transport
         self._clock = clock
@@ -84,6 +86,7 @@ class LiveReader:
         self._controller = controller
         self._journal = journal
         self._shard = shard
+        self._asking = asking
         guards.breaker.on_change = self._changed  # of all shards of a worker one tells, whichever came last
         for cause in Cause:
             metrics.acts.openings.labels(controller, cause)
@@ -152,6 +155,7 @@ class LiveReader:
         return [{**head, **each} for each in found["items"] if controller_uid(each) == key.uid]
 
     async def _ask(self, path: str, query: Query, purpose: str, user_agent: str) -> bytes:
+        self._asking(purpose)
         try:
             return await self._transport.request(
                 "GET", path, query=query, user_agent=user_agent, timeout_seconds=TIMEOUT_SECONDS

@@ -35,10 +35,12 @@ def make_fence(
     def count() -> None:
         tally.requested(runtime.clock(), live=False)
 
-    def count_live() -> None:
-        tally.requested(runtime.clock(), live=True)
+    def count_live(purpose: str) -> None:
+        # Those that an author asks for, or that come before a deletion, say nothing about the views.
+        tally.requested(runtime.clock(), live=purpose == "gate")
 
-    limited = CountedTransport(runtime.limited, count_live)
+    for resource in sources:
+        runtime.metrics.gate.histories_lost.labels(controller.name, str(resource))  # there before the first
     return Fence(
         transport=CountedTransport(runtime.transport, count),
         limiter=runtime.limiter,
@@ -50,13 +52,14 @@ def make_fence(
         stores=stores,
         sources=sources,
         live=LiveReader(
-            limited,
+            runtime.limited,
             guards,
             runtime.clock,
             runtime.metrics,
             controller.name,
             runtime.journal,
             shard=str(tenure.range),
+            asking=count_live,
         ),
         kinds=runtime.kinds,
         pause=pause,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import Any
@@ -214,8 +215,9 @@ class Reconciler:
             self._queue.add_after(key, LOST_SECONDS, now)
             return "not_owner"
         if isinstance(error, BreakerOpen):
-            context.log.warning("%s", error)
-            self.waiting.waits(key, WaitsFor.BREAKER, clause(veil(str(error))), now)
+            times = self.waiting.waits(key, WaitsFor.BREAKER, clause(veil(str(error))), now)
+            # Thousands of keys may be paused, and try every few seconds: the breaker has told why, once.
+            context.log.log(logging.INFO if times == 1 else logging.DEBUG, "%s", error)
             self._queue.add_after(key, BREAKER_SECONDS, now)
             return "breaker_open"
         if isinstance(error, NotReadyYet):

@@ -47,7 +47,7 @@ class Tally:
         step.longest_parked_seconds = max(step.longest_parked_seconds, seconds)
 
     def requested(self, now: float, *, live: bool) -> None:
-        """A request went out for a reconcile, or for a key that waits. live: a live read."""
+        """A request went out for a reconcile, or for a key that waits. live: a live read of the gate."""
         step = self._step(now)
         step.requests += 1
         step.live_reads += live

@@ -15,6 +15,7 @@ from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, LostAck, Re
 from shards import Context, Controller, NotReadyYet, Request, Result
 from shards.objects import Object, Resource
 from shards.settings import ClientSettings
+from shards.testing.virtual_time import loop_seconds
 from tests.integration.alerts.scraped_fleet import AGENT, ScrapedFleet
 from tests.integration.small_fleet import WEBSITES, website
 
@@ -162,6 +163,41 @@ async def many_deletions(scene: Scene) -> None:
         await scene.change(f"site-{index}", 1)
 
 
+async def deletions_that_were_too_many(scene: Scene) -> None:
+    """For a minute, and nobody wants any more of them."""
+    await many_deletions(scene)
+    await scene.fleet.scrape_for(60)
+    scene.happens.clear()
+
+
+async def bursts_of_deletions(scene: Scene) -> None:
+    """A page is deleted and made anew some three times a second, for three quarters of a minute in every four."""
+
+    async def recreates(ctx: Context) -> Result:
+        name = ctx.request.name
+        if loop_seconds() % 240.0 < 45.0:
+            if ctx.store.get(CONFIGMAPS, name) is not None:
+                await ctx.client.delete(CONFIGMAPS, name)
+            else:
+                await ctx.client.ensure(CONFIGMAPS, page(name, ""))
+        return Result(requeue_after_seconds=0.5)
+
+    scene.happens["*"] = recreates
+    for index in range(20):
+        await scene.change(f"site-{index}", 1)
+
+
+async def restored_server(scene: Scene) -> None:
+    """From a backup that was made five minutes ago."""
+    backup = scene.fleet.server.storage.snapshot()
+
+    async def restores() -> None:
+        await asyncio.sleep(300)
+        scene.fleet.server.storage.restore(backup)
+
+    scene.tasks.append(asyncio.create_task(restores()))
+
+
 async def low_limit(scene: Scene) -> None:
     for runtime in scene.fleet.runtimes.values():
         runtime.limiter.change(ClientSettings(requests_per_second=0.4))
@@ -209,6 +245,10 @@ FAULTS = {
     "a transform that raises": Fault(broken_hook, "ShardfleetHooksFail", 10),
     "more work than can be done": Fault(growing_queue, "ShardfleetQueueGrows", 17, slots=1),
     "a controller that deletes without end": Fault(many_deletions, "ShardfleetDeletionsPaused", 11),
+    "a controller that deletes too much every few minutes": Fault(
+        bursts_of_deletions, "ShardfleetDeletionsInterrupted", 26
+    ),
+    "a server that was restored from a backup": Fault(restored_server, "ShardfleetHistoryLost", 14),
     "a limit of requests that is too low": Fault(low_limit, "ShardfleetRequestsHeldBack", 15),
     "pods that are gone": Fault(no_members, "ShardfleetRangesUnowned", 10),
     "an agent that is gone": Fault(no_coordinator, "ShardfleetNoCoordinator", 10),

@@ -16,7 +16,7 @@ from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from shards.testing.virtual_time import loop_seconds
-from tests.integration.alerts.faults import FAULTS, MEMBERS, Fault, Scene
+from tests.integration.alerts.faults import FAULTS, MEMBERS, Fault, Scene, deletions_that_were_too_many
 from tests.integration.alerts.promtool import RULES, STEP_SECONDS, Expected, Labels, Series, check, disagreement
 from tests.integration.alerts.scraped_fleet import ScrapedFleet
 from tests.integration.small_fleet import WEBSITES, website
@@ -99,6 +99,14 @@ async def test_a_fleet_that_is_well_fires_none_for_ten_minutes(tmp_path: Path) -
     async def nothing(scene: Scene) -> None: ...
 
     series = await recorded(Fault(nothing, "", 10))
+    end = WELL_SECONDS + 600 - STEP_SECONDS
+    assert disagreement(series, [Expected(end, frozenset(), since_seconds=0)], tmp_path) == ""
+
+
+@pytest.mark.looptime(noop_cycles=0)
+async def test_a_breaker_that_nobody_asks_any_more_pauses_nothing(tmp_path: Path) -> None:
+    """It stays half-open until the next live read."""
+    series = await recorded(Fault(deletions_that_were_too_many, "", 10))
     end = WELL_SECONDS + 600 - STEP_SECONDS
     assert disagreement(series, [Expected(end, frozenset(), since_seconds=0)], tmp_path) == ""
 

@@ -33,12 +33,14 @@ _WORDS = {
     "deriv",
     "histogram_quantile",
     "max_over_time",
+    "min_over_time",
+    "without",
     "unless",
     "and",
     "or",
 }
 _MATCHERS = re.compile(r"\{([^}]*)\}")
-_BY = re.compile(r"(?:by|on) \(([^)]*)\)")
+_BY = re.compile(r"(?:by|on|without) \(([^)]*)\)")
 _NAME = re.compile(r"\b[a-z_][a-z0-9_:]*\b")
 
 

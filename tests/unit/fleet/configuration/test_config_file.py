@@ -151,6 +151,14 @@ REFUSED = {
         "canary: {features: [VersionGate], memberLabels: {track: 'a b'}}",
         "canary.memberLabels: 'a b' is no value of a label; write letters, digits, '-', '_' and '.', at most 63",
     ),
+    "a label that is a number": (
+        "canary: {features: [VersionGate], memberLabels: {track: a, slot: 1}}",
+        'canary.memberLabels.slot: 1 is not text; write it in quotes: "1"',
+    ),
+    "a label without a value": (
+        "canary: {features: [VersionGate], memberLabels: {track: }}",
+        "canary.memberLabels.track: nothing is not text",
+    ),
     "both kinds of controllers": (
         "controllers: [a:b]",
         "controller: name exactly one of controller and controllers, such as `controller: websites:websites`",

@@ -102,6 +102,17 @@ def test_a_file_that_is_refused_changes_nothing_and_is_told_once(
     assert file.look().client.requests_per_second == 3
 
 
+def test_a_file_that_was_refused_and_says_again_what_applies_is_told_of(
+    file: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    file.write("client: {requestsPerSecond: -1}")
+    file.live.look()
+    file.write("client: {requestsPerSecond: 10}")
+    assert file.live.look() is None
+    assert caplog.messages[1:] == ["the config file is accepted again; what it says applies already"]
+
+
 def test_a_file_that_is_gone_changes_nothing(file: File, caplog: pytest.LogCaptureFixture) -> None:
     file.path.unlink()
     assert file.live.look() is None

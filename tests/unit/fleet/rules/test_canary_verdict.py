@@ -42,7 +42,7 @@ BAD = {
     "longest wait for a view": replace(GOOD, longest_parked=31.0),
     "longest wait in the queue": replace(GOOD, longest_wait=11.0),
     "keys that keep failing": replace(GOOD, failing=20),
-    "live reads per reconcile": replace(GOOD, live_reads=100),
+    "live reads of the gate per reconcile": replace(GOOD, live_reads=100),
 }
 
 

@@ -57,7 +57,7 @@ def test_parts_with_and_without_the_feature_are_compared() -> None:
 def test_a_canary_that_fares_worse_is_to_be_taken_back() -> None:
     status = canary_status(sight(replace(A, parts=(replace(INSIDE, live_reads=50),)), B))
     assert status.verdict == "step back"
-    assert status.why == "live reads per reconcile: 0.5 is above 0.05, and 0 in the rest"
+    assert status.why == "live reads of the gate per reconcile: 0.5 is above 0.05, and 0 in the rest"
 
 
 WAITS = {

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import Kind
 from fleet.records.record import Holder, MemberRecord, Standby
@@ -271,6 +272,13 @@ async def test_a_record_that_names_a_later_epoch_of_a_member_makes_it_join_above
         await fleet.all_open(10)
 
 
+class Restores(Telemetry):
+    count = 0
+
+    def history_lost(self) -> None:
+        self.count += 1
+
+
 async def test_a_store_that_was_restored_makes_everybody_begin_again() -> None:
     async with running(Fleet(ranges=4), "a", "b") as fleet:
         backup = fleet.store.backup()
@@ -278,9 +286,13 @@ async def test_a_store_that_was_restored_makes_everybody_begin_again() -> None:
         fleet.start("c")
         await fleet.until(lambda: fleet.holds("c") != [], 10, "c owns something")
         await fleet.pass_seconds(5)
+        telemetry = Restores()
+        for worker in fleet.workers.values():
+            worker.member.telemetry = telemetry
         fleet.store.restore(backup)
         await fleet.pass_seconds(0.5)
         await fleet.all_open(4 * LEASE_SECONDS)
+        assert telemetry.count >= 1
         assert min(worker.member.epoch for worker in fleet.workers.values()) >= 1
 
 

@@ -152,6 +152,29 @@ async def test_a_full_window_opens_it_and_room_closes_it(world: World) -> None:
     assert sorted([state(await site.conditions_now(name)) for name in names]) == ["", "", "False", "False", "False"]
 
 
+async def test_live_reads_before_deletions_and_of_authors_say_nothing_about_the_views(world: World) -> None:
+    site = Site(world)
+    shard = await site.start("a", "b")
+    await site.drop("a")
+    await asyncio.sleep(9)
+    [figures] = shard.figures()
+    assert world.metric("shardfleet_gate_live_reads_total", controller="sites", purpose="delete") == 1
+    assert figures.requests >= 4, "two pages, a status, a live read, a deletion"
+    assert figures.live_reads == 0
+
+
+async def test_a_live_read_of_the_gate_counts_for_its_view(world: World) -> None:
+    site = Site(world)
+    world.lag(CONFIGMAPS)
+    shard = await site.start()
+    await world.kubectl.merge_patch(WEBSITES, "default", "a", {"spec": {"more": True}})
+    await asyncio.sleep(9)
+    [figures] = shard.figures()
+    assert (
+        figures.live_reads == world.metric("shardfleet_gate_live_reads_total", controller="sites", purpose="gate") > 0
+    )
+
+
 async def test_an_author_who_catches_the_refusal_does_not_lose_the_act(world: World) -> None:
     site = Site(world, catches=True)
     await site.start()

@@ -129,6 +129,8 @@ async def test_an_answer_that_is_older_than_the_view_shows_that_its_history_is_o
     await asyncio.sleep(120)
     assert len(pages(world)) == 2
     assert len(world.transport.writes()) == 3, "one for each site, and one more for what the restore undid"
+    counted = "shardfleet_histories_lost_total"
+    assert world.metric(counted, controller="sites", resource=str(CONFIGMAPS)) >= 1
 
 
 async def test_without_a_look_at_the_answer_such_a_view_has_children_made_twice(

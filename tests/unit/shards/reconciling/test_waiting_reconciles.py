@@ -175,3 +175,15 @@ async def test_a_shard_that_has_not_opened_says_why(world: World) -> None:
     broken = False
     await opening
     assert shard.closed == ""
+
+
+async def test_that_deletions_are_paused_is_logged_once_for_a_key(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(ctx: Context, request: Request) -> None:
+        raise BreakerOpen("3 live reads failed in a row")
+
+    caplog.set_level("INFO")
+    await running(world, body, 60.0)
+    told = [record for record in caplog.records if "3 live reads failed in a row" in record.getMessage()]
+    assert [record.levelname for record in told] == ["INFO"]
