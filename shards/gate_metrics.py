@@ -76,15 +76,25 @@ class GateMetrics:
     """Metrics of the gates of all shards of one worker, their breakers, and what the gates compare."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        of_shard, place = ("controller", "shard"), ("group", "version", "resource", "shard")
         self._registry = registry
         self._of_a_shard: list[Gauge | Counter] = []
         self.skips = StaleSyncSkips(registry)
+        self._of_views()
+        self._of_keys()
+        self.breaker_state = Gauge(
+            "shardfleet_breaker_state",
+            "1 for the state of the controller's breaker, 0 for the others.",
+            ("controller", "state"),
+            registry=registry,
+        )
+
+    def _of_views(self) -> None:
+        place = ("group", "version", "resource", "shard")
         self.store_version = Gauge(
             "informer_store_resource_version",
             "Resource version of a view: its last 15 digits.",
             ("name", *place),
-            registry=registry,
+            registry=self._registry,
         )
         self.target_version = self._gauge(
             "shardfleet_gate_target_resource_version",
@@ -99,6 +109,9 @@ class GateMetrics:
             "resource",
             "shard",
         )
+
+    def _of_keys(self) -> None:
+        of_shard = ("controller", "shard")
         self.longest_wait = self._gauge(
             "shardfleet_gate_longest_wait_seconds", "How long the key has waited that is parked longest.", *of_shard
         )
@@ -112,7 +125,7 @@ class GateMetrics:
             "shardfleet_gate_off_skips_total",
             "Reconciles on a view that did not show the controller's own writes, because VersionGate is off.",
             ("controller", "resource", "shard"),
-            registry=registry,
+            registry=self._registry,
         )
         self._of_a_shard.append(self.not_held)
         self.histories_lost = Counter(
@@ -126,7 +139,7 @@ class GateMetrics:
             "Time for which a key was held back by the gate.",
             ("controller",),
             _WAIT_SECONDS,
-            registry,
+            self._registry,
         )
         self.busiest_key = self._gauge(
             "shardfleet_busiest_key_reconciles_per_second",
@@ -135,12 +148,6 @@ class GateMetrics:
         )
         self.busiest_share = self._gauge(
             "shardfleet_busiest_key_share", "Its part of all reconciles of the shard in that minute, 0 to 1.", *of_shard
-        )
-        self.breaker_state = Gauge(
-            "shardfleet_breaker_state",
-            "1 for the state of the controller's breaker, 0 for the others.",
-            ("controller", "state"),
-            registry=registry,
         )
 
     def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
