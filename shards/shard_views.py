@@ -248,10 +248,6 @@ def make_engine(
     own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
-
-    def current_at() -> float:
-        return min(view.informer.current_at for view in own.values())
-
     engine = Engine(
         controller,
         range,
@@ -259,7 +255,7 @@ def make_engine(
         stores,
         sources,
         relist=lambda resource: own[resource].informer.relist(),
-        current_at=current_at,
+        current_at=lambda: min(view.informer.current_at for view in own.values()),
     )
     primaries = stores[controller.primary]
 
