@@ -132,7 +132,7 @@ class GateMetrics:
             "shardfleet_histories_lost_total",
             "Times that a shard of the controller found that the server's history of a resource went back.",
             ("controller", "resource"),
-            registry=registry,
+            registry=self._registry,
         )
         self.wait_seconds = LoopHistogram(
             "shardfleet_gate_wait_seconds",
