@@ -22,6 +22,9 @@ PAUSED, RESUMED = "DestructiveActsPaused", "DestructiveActsResumed"
 RETRY_SECONDS = 30.0
 """After a mark that could not be written: the server that the breaker is open for has other things to do."""
 
+REFUSED_SECONDS = 300.0
+"""After a mark that the server refuses as invalid: a rule of the CRD or a webhook finds fault with this object."""
+
 LONGEST_MESSAGE = 1024
 
 
@@ -77,11 +80,11 @@ class Degraded:
 
     def failed(self, key: Key, error: Exception, now: float) -> bool:
         """A mark could not be written. Whether none will ever be."""
-        if isinstance(error, NotFound | Forbidden | Invalid) or (isinstance(error, ApiError) and error.status == 405):
+        if isinstance(error, NotFound | Forbidden) or (isinstance(error, ApiError) and error.status == 405):
             self.off = str(error)
             return True
         if key in self.keys:
-            self.keys[key] = now + RETRY_SECONDS
+            self.keys[key] = now + (REFUSED_SECONDS if isinstance(error, Invalid) else RETRY_SECONDS)
         return False
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shards.errors import Conflict, Forbidden, NotFound, Unreachable
+from shards.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable
 from shards.objects import Key, Object, Resource
-from shards.ownership.degraded import CONDITION, RETRY_SECONDS, Degraded, mark_in, marked, unmarkable
+from shards.ownership.degraded import CONDITION, REFUSED_SECONDS, RETRY_SECONDS, Degraded, mark_in, marked, unmarkable
 
 READY = {"type": "Ready", "status": "True"}
 BUILT = {"type": "Built", "status": "False"}
@@ -109,6 +109,14 @@ def test_where_marks_cannot_be_written_none_is_tried_again(error: Exception, off
     assert marks.keys[KEY] == (100.0 if off else 100.0 + RETRY_SECONDS)
     wanted = marks.merged({}, site(), paused=WHY, cleared=False)
     assert (wanted == {}) is off
+
+
+def test_an_object_that_the_server_finds_fault_with_costs_the_others_no_mark() -> None:
+    marks = degraded()
+    marks.keys[KEY] = 100.0
+    assert not marks.failed(KEY, Invalid(422, "Invalid", "spec.size: too large"), 100.0)
+    assert not marks.off
+    assert marks.keys[KEY] == 100.0 + REFUSED_SECONDS
 
 
 def test_objects_of_kubernetes_itself_are_not_marked() -> None:
