@@ -125,10 +125,20 @@ def read(path: Path) -> list[Entry]:
 
 
 def journal(lines: Iterable[bytes]) -> list[Entry]:
-    """Lines of an audit log, in any order, as entries in commit order; their `seq` counts from 1."""
+    """Lines of an audit log, in any order, as entries in commit order; their `seq` counts from 1.
+
+    Their times never go back: each was finished by then, or had been committed, because something later was finished.
+    """
     writes = sorted(_writes(lines), key=lambda write: write.finished)
     versions = _highest_versions(writes)
-    return [_entry(seq, write, versions) for seq, write in enumerate(_committed(writes, versions), start=1)]
+    committed = _committed(writes, versions)
+    # One that was committed early and answered late would hold up what was answered before it, and what workers say of
+    # the time in between would be judged without that.
+    times = list(accumulate((write.finished for write in reversed(committed)), min))[::-1]
+    return [
+        _entry(seq, time, write, versions)
+        for seq, (time, write) in enumerate(zip(times, committed, strict=True), start=1)
+    ]
 
 
 def _writes(lines: Iterable[bytes]) -> Iterator[_Write]:
@@ -182,7 +192,7 @@ def _committed(writes: list[_Write], versions: dict[str, int]) -> list[_Write]:
     return sorted(writes, key=position)
 
 
-def _entry(seq: int, write: _Write, versions: dict[str, int]) -> Entry:
+def _entry(seq: int, time: float, write: _Write, versions: dict[str, int]) -> Entry:
     reference, meta = write.reference, write.answer.metadata
     resource = Resource(reference.api_group, reference.api_version, reference.resource)
     name = reference.name or meta.name
@@ -194,7 +204,7 @@ def _entry(seq: int, write: _Write, versions: dict[str, int]) -> Entry:
     has_status = write.succeeded and reference.subresource == "status"
     return Entry(
         seq=seq,
-        time=write.finished,
+        time=time,
         verb=write.event.verb,
         resource=str(resource),
         namespace=reference.namespace,

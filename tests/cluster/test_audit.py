@@ -69,6 +69,15 @@ def test_versions_decide_where_the_clock_says_otherwise() -> None:
     assert order(*lines) == [("update", "a"), ("create", "b")]
 
 
+def test_a_write_that_was_answered_late_is_no_later_than_what_was_committed_after_it() -> None:
+    """Notes of workers are put between the entries by time: the claim that such a write held up came too late."""
+    claim, early = line("update", "claim", at=1.0, version=13), line("update", "early", at=1.5, version=12)
+    late = line("update", "late", at=2.0, version=14)
+    times = {entry.name: entry.time for entry in audit.journal([early, claim, late])}
+    assert times["early"] == times["claim"]
+    assert times["late"] == times["claim"] + 1.0
+
+
 def test_versions_are_compared_as_numbers() -> None:
     assert order(line("update", "a", at=1, version=100), line("update", "b", at=2, version=99))[0] == ("update", "b")
 
