@@ -50,7 +50,7 @@ class Fence:
     asks that a key be left alone for so many seconds. degraded: the marks on objects whose acts are paused. gate:
     the settings of now. current_at: reading of the clock at which the view that is furthest behind was known to be
     current. gated: whether the version gate holds anything back now. setbacks: how often a history was found to
-    have gone back.
+    have gone back. asking: told of each request before it is sent; live reads tell theirs.
     """
 
     transport: Transport
@@ -76,6 +76,7 @@ class Fence:
     on_the_wire: set[asyncio.Task[object]] = field(default_factory=set)
     created: OrderedDict[tuple[Key, Place], float] = field(default_factory=OrderedDict)
     pause: Callable[[Key, float], None] = lambda key, seconds: None
+    asking: Callable[[], None] = lambda: None
     gated: Callable[[], bool] = lambda: True
     setbacks: int = 0
     _agent: str = ""
@@ -224,6 +225,7 @@ class Fence:
         if kind is None:
             path = resource.path().removesuffix(f"/{resource.plural}")
             await self.limiter.take("GET")
+            self.asking()
             found = msgspec.json.decode(await self.transport.request("GET", path))
             kind = next((each["kind"] for each in found["resources"] if each["name"] == resource.plural), "")
             if not kind:

@@ -89,6 +89,7 @@ class FencedRequests:
         assert task is not None, "requests are sent from tasks"
         fence.on_the_wire.add(task)
         try:
+            fence.asking()
             answer = await fence.transport.request(
                 method,
                 path,

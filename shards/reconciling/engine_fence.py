@@ -13,7 +13,6 @@ from shards.ownership.fence import Fence
 from shards.ownership.live import LiveReader
 from shards.ownership.tenure import Tenure
 from shards.ownership.view import Views
-from shards.reconciling.counted_transport import CountedTransport
 from shards.reconciling.tally import Tally
 from shards.runtime import WorkerRuntime
 from shards.watching.source import Source
@@ -32,17 +31,14 @@ def make_fence(
     """pause: of a key, for as many seconds as a server asked for. current_at: of the view that is furthest behind."""
     guards = runtime.guards_of(controller.name)
 
-    def count() -> None:
-        tally.requested(runtime.clock(), live=False)
-
-    def count_live(purpose: str) -> None:
+    def count_read(purpose: str) -> None:
         # Those that an author asks for, or that come before a deletion, say nothing about the views.
         tally.requested(runtime.clock(), live=purpose == "gate")
 
     for resource in sources:
         runtime.metrics.gate.histories_lost.labels(controller.name, str(resource))  # there before the first
     return Fence(
-        transport=CountedTransport(runtime.transport, count),
+        transport=runtime.transport,
         limiter=runtime.limiter,
         tenure=tenure,
         clock=runtime.clock,
@@ -59,10 +55,11 @@ def make_fence(
             controller.name,
             runtime.journal,
             shard=str(tenure.range),
-            asking=count_live,
+            asking=count_read,
         ),
         kinds=runtime.kinds,
         pause=pause,
+        asking=lambda: tally.requested(runtime.clock(), live=False),
         gated=lambda: runtime.gates.version_gate(controller.name, tenure.range),
         journal=runtime.journal,
         degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
