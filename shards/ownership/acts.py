@@ -211,17 +211,12 @@ class Acts:
 
     async def carry_out(self, act: str, bases: Sequence[Basis], steps: Awaitable[str]) -> None:
         """Does an act on the first of the objects, and tells what came of it. steps: they return the result."""
-        result = "failed"
         try:
             result = await steps
-        except (Conflict, ConflictingOwner):
-            result = "conflict"
+        except BaseException as error:
+            self.tell(act, bases[0], result_of(error))
             raise
-        except BreakerOpen:
-            result = "paused"
-            raise
-        finally:
-            self.tell(act, bases[0], result)
+        self.tell(act, bases[0], result)
         self.settled(*bases)
 
     # -- deletions ---------------------------------------------------------------------------------------------------
@@ -279,6 +274,13 @@ class Acts:
     def _pause(self, why: str, error: Exception | None = None) -> NoReturn:
         self.paused = why
         raise BreakerOpen(f"destructive acts of {self._requests.fence.controller} are paused: {why}") from error
+
+
+def result_of(error: BaseException) -> str:
+    """How an act ended that raised this, for metrics and journal."""
+    if isinstance(error, Conflict | ConflictingOwner):
+        return "conflict"
+    return "paused" if isinstance(error, BreakerOpen) else "failed"
 
 
 def _ends_already(found: Object, basis: Basis, propagation: str) -> bool:

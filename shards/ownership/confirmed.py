@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from types import TracebackType
 
-from shards.errors import BreakerOpen, ConfigError, Conflict, NotReadyYet
-from shards.ownership.acts import Acts, Basis
+from shards.errors import ConfigError, NotReadyYet
+from shards.ownership.acts import Acts, Basis, result_of
 
 _REASON = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -46,7 +46,6 @@ class Confirmed:
 
     async def __aenter__(self) -> Confirmed:
         """Raises NotOwner, BreakerOpen, NotReadyYet, Conflict, ApiError, Unreachable: nothing may be done then."""
-        result = "failed"
         try:
             self._acts.begin()
             begun = self._acts.clock()
@@ -54,16 +53,9 @@ class Confirmed:
             if self._acts.clock() - begun > FRESH_SECONDS:
                 raise NotReadyYet(f"the live reads before {self._reason} took longer than {FRESH_SECONDS:g} s")
             self._acts.admit()
-            result = ""
-        except Conflict:
-            result = "conflict"
+        except BaseException as error:
+            self._tell(result_of(error))
             raise
-        except BreakerOpen:
-            result = "paused"
-            raise
-        finally:
-            if result:
-                self._tell(result)
         self._acts.log(f"{self._reason}: confirmed")
         return self
 
