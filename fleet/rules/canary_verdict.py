@@ -60,41 +60,27 @@ class Criterion:
     limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of the fleet. seconds: for how long all of it has been as it is, up to five minutes."""
-
-    shards: int
-    seconds: int
-    keys: int
-    parked: int
-    failing: int
-    reconciles: int
-    requests: int
-    live_reads: int
-    longest_wait: float
-    longest_parked: float
-    paused: int = 0
-
-    @classmethod
-    def of(cls, records: Sequence[PartRecord]) -> Part:
-        """shards: counted once for each controller."""
-        return cls(
-            shards=sum(each.shards for each in records),
-            seconds=min((each.seconds for each in records), default=0),
-            keys=sum(each.keys for each in records),
-            parked=sum(each.parked for each in records),
-            failing=sum(each.failing for each in records),
-            reconciles=sum(each.reconciles for each in records),
-            requests=sum(each.requests for each in records),
-            live_reads=sum(each.live_reads for each in records),
-            longest_wait=max((each.longest_wait for each in records), default=0.0),
-            longest_parked=max((each.longest_parked for each in records), default=0.0),
-            paused=sum(each.paused for each in records),
-        )
+def summed(records: Sequence[PartRecord], controller: str = "", on: str = "") -> PartRecord:
+    """Several as one part of the fleet. shards: counted once for each controller. seconds: for how long all of it has
+    been as it is."""
+    return PartRecord(
+        controller=controller,
+        on=on,
+        shards=sum(each.shards for each in records),
+        seconds=min((each.seconds for each in records), default=0),
+        keys=sum(each.keys for each in records),
+        parked=sum(each.parked for each in records),
+        failing=sum(each.failing for each in records),
+        reconciles=sum(each.reconciles for each in records),
+        requests=sum(each.requests for each in records),
+        live_reads=sum(each.live_reads for each in records),
+        longest_wait=max((each.longest_wait for each in records), default=0.0),
+        longest_parked=max((each.longest_parked for each in records), default=0.0),
+        paused=sum(each.paused for each in records),
+    )
 
 
-def judge_parts(canary: Part, rest: Part | None, enough: Enough) -> tuple[Criterion, ...]:
+def judge_parts(canary: PartRecord, rest: PartRecord | None, enough: Enough) -> tuple[Criterion, ...]:
     """rest: None where the canary is all that there is, or nothing is comparable."""
     return (
         _measured(canary, enough),
@@ -131,7 +117,7 @@ def worst(criteria: Sequence[Criterion]) -> Word:
     return max(words, key=list(Word).index, default=Word.WAIT)
 
 
-def _measured(canary: Part, enough: Enough) -> Criterion:
+def _measured(canary: PartRecord, enough: Enough) -> Criterion:
     name = "measured long enough"
     if canary.seconds < enough.seconds:
         sentence = f"some shard has been as it is for {canary.seconds} s only; {enough.seconds:g} s are needed"
@@ -143,14 +129,14 @@ def _measured(canary: Part, enough: Enough) -> Criterion:
     return Criterion(name, Word.GO_ON, sentence, canary.seconds, None, enough.seconds)
 
 
-def _few(name: str, canary: Part, rest: Part | None, count: Callable[[Part], int]) -> Criterion:
+def _few(name: str, canary: PartRecord, rest: PartRecord | None, count: Callable[[PartRecord], int]) -> Criterion:
     """A single key in trouble says something about that key."""
     limit = max(MOST_TROUBLED_SHARE, _share(1, canary.keys))
     share = None if rest is None else _share(count(rest), rest.keys)
     return _worse(name, _share(count(canary), canary.keys), share, limit, "of the keys")
 
 
-def _live_reads(canary: Part, rest: Part | None, enough: Enough) -> Criterion:
+def _live_reads(canary: PartRecord, rest: PartRecord | None, enough: Enough) -> Criterion:
     name = "live reads of the gate per reconcile"
     value = _rate(canary.live_reads, canary, enough)
     if value is None:
@@ -158,7 +144,7 @@ def _live_reads(canary: Part, rest: Part | None, enough: Enough) -> Criterion:
     return _worse(name, value, _rate(rest.live_reads, rest, enough) if rest is not None else None, MOST_LIVE_READS, "")
 
 
-def _requests(canary: Part, rest: Part | None, enough: Enough) -> Criterion:
+def _requests(canary: PartRecord, rest: PartRecord | None, enough: Enough) -> Criterion:
     """How many are right is the author's matter: only the rest can tell."""
     name = "requests per reconcile"
     value = _rate(canary.requests, canary, enough)
@@ -172,12 +158,12 @@ def _requests(canary: Part, rest: Part | None, enough: Enough) -> Criterion:
     return Criterion(name, word, f"{value:.3g}, and {other:.3g} in the rest", value, other, limit)
 
 
-def _rate(count: int, part: Part, enough: Enough) -> float | None:
+def _rate(count: int, part: PartRecord, enough: Enough) -> float | None:
     """Per reconcile; None where there were too few to say so."""
     return count / max(part.reconciles, 1) if part.reconciles >= enough.reconciles else None
 
 
-def _too_few(name: str, canary: Part) -> Criterion:
+def _too_few(name: str, canary: PartRecord) -> Criterion:
     return Criterion(name, Word.WAIT, f"too few reconciles to judge by ({canary.reconciles})")
 
 

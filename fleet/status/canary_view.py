@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fleet.records.record import MemberRecord, RolloutRecord
-from fleet.rules.canary_verdict import Criterion, Enough, Part, Word, judge_parts, worst
+from fleet.records.record import MemberRecord, PartRecord, RolloutRecord
+from fleet.rules.canary_verdict import Criterion, Enough, Word, judge_parts, summed, worst
 from fleet.status.status_rows import FleetStatus, MemberState
 from fleet.status.statusview import Sight, fleet_status
 
@@ -62,9 +62,6 @@ class CanaryStatus(_Shown, frozen=True):
     rest: PartRow | None
 
 
-_LIVING = (MemberState.ALIVE, MemberState.LEAVING)
-
-
 def canary_status(sight: Sight, enough: Enough | None = None) -> CanaryStatus:
     """enough: what there must be to judge by; None for the defaults."""
     status = fleet_status(sight)
@@ -78,8 +75,8 @@ def canary_status(sight: Sight, enough: Enough | None = None) -> CanaryStatus:
     inside = [part for part in parts if set(part.on.split(",")) & set(confined)] if confined else parts
     tried = {part.controller for part in inside}  # another controller's work is no yardstick
     outside = [part for part in parts if part not in inside and part.controller in tried] if confined else []
-    canary = Part.of(inside) if inside else None
-    rest = Part.of(outside) if outside else None
+    canary = summed(inside) if inside else None
+    rest = summed(outside) if outside else None
     criteria = [*_converged(status, living), *_somebody_has_it(followed, canary)]
     if canary is not None:
         criteria += judge_parts(canary, rest, enough or Enough())
@@ -141,7 +138,7 @@ def _converged(status: FleetStatus, living: list[MemberRecord]) -> list[Criterio
     return found
 
 
-def _somebody_has_it(followed: RolloutRecord | None, canary: Part | None) -> list[Criterion]:
+def _somebody_has_it(followed: RolloutRecord | None, canary: PartRecord | None) -> list[Criterion]:
     if followed is None or not followed.confined:
         return []
     name = "somebody has it"
@@ -163,7 +160,7 @@ def _why(word: Word, criteria: list[Criterion]) -> str:
     return f"{found[0].name}: {found[0].sentence}{more}" if found else "nothing is known"
 
 
-def _row(part: Part | None) -> PartRow | None:
+def _row(part: PartRecord | None) -> PartRow | None:
     if part is None:
         return None
     return PartRow(

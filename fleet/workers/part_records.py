@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from fleet.records.record import PartRecord, RolloutRecord
+from fleet.rules.canary_verdict import summed
 from fleet.workers.range_runner import RangeRunner
 from shards.features import BUILT, Canary, Rollout
 from shards.reconciling.figures import Figures
@@ -19,28 +20,29 @@ LONGEST_WORDS = 200
 
 def part_records(runners: Iterable[RangeRunner]) -> tuple[PartRecord, ...]:
     """One for each controller and set of features that are on together: as many as there are shards, or two."""
-    parts: defaultdict[tuple[str, tuple[str, ...]], list[Figures]] = defaultdict(list)
+    parts: defaultdict[tuple[str, str], list[PartRecord]] = defaultdict(list)
     for runner in runners:
         for each in runner.figures():
-            parts[each.controller, each.on].append(each)
-    return tuple(_sum(controller, on, parts[controller, on]) for controller, on in sorted(parts))
+            part = _of_shard(each)
+            parts[part.controller, part.on].append(part)
+    return tuple(summed(shards, *names) for names, shards in sorted(parts.items()))
 
 
-def _sum(controller: str, on: tuple[str, ...], shards: list[Figures]) -> PartRecord:
+def _of_shard(figures: Figures) -> PartRecord:
     return PartRecord(
-        controller=controller,
-        on=",".join(on),
-        shards=len(shards),
-        seconds=int(min(each.seconds for each in shards)),
-        keys=sum(each.keys for each in shards),
-        parked=sum(each.parked for each in shards),
-        failing=sum(each.failing for each in shards),
-        reconciles=sum(each.reconciles for each in shards),
-        requests=sum(each.requests for each in shards),
-        live_reads=sum(each.live_reads for each in shards),
-        longest_wait=round(max(each.longest_wait_seconds for each in shards), 2),
-        longest_parked=round(max(each.longest_parked_seconds for each in shards), 2),
-        paused=sum(each.paused for each in shards),
+        controller=figures.controller,
+        on=",".join(figures.on),
+        shards=1,
+        seconds=int(figures.seconds),
+        keys=figures.keys,
+        parked=figures.parked,
+        failing=figures.failing,
+        reconciles=figures.reconciles,
+        requests=figures.requests,
+        live_reads=figures.live_reads,
+        longest_wait=round(figures.longest_wait_seconds, 2),
+        longest_parked=round(figures.longest_parked_seconds, 2),
+        paused=figures.paused,
     )
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fleet.records.record import PartRecord
-from fleet.rules.canary_verdict import Criterion, Enough, Part, Word, judge_parts, worst
+from fleet.rules.canary_verdict import Criterion, Enough, Word, judge_parts, summed, worst
 
-GOOD = Part(
+GOOD = PartRecord(
     shards=4,
     seconds=300,
     keys=1000,
@@ -24,11 +24,11 @@ GOOD = Part(
 ENOUGH = Enough()
 
 
-def judged(canary: Part, rest: Part | None = GOOD) -> dict[str, Criterion]:
+def judged(canary: PartRecord, rest: PartRecord | None = GOOD) -> dict[str, Criterion]:
     return {each.name: each for each in judge_parts(canary, rest, ENOUGH)}
 
 
-def verdict(canary: Part, rest: Part | None = GOOD) -> Word:
+def verdict(canary: PartRecord, rest: PartRecord | None = GOOD) -> Word:
     return worst(judge_parts(canary, rest, ENOUGH))
 
 
@@ -48,14 +48,14 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "canary"), BAD.items())
-def test_what_is_beyond_its_limit_and_worse_than_the_rest_asks_for_a_step_back(name: str, canary: Part) -> None:
+def test_what_is_beyond_its_limit_and_worse_than_the_rest_asks_for_a_step_back(name: str, canary: PartRecord) -> None:
     assert verdict(canary) is Word.STEP_BACK
     assert verdict(canary, None) is Word.STEP_BACK
     assert [each.name for each in judged(canary).values() if each.word is not Word.GO_ON] == [name]
 
 
 @pytest.mark.parametrize(("name", "canary"), BAD.items())
-def test_where_the_rest_is_as_bad_it_is_not_the_canary_but_no_time_for_a_step(name: str, canary: Part) -> None:
+def test_where_the_rest_is_as_bad_it_is_not_the_canary_but_no_time_for_a_step(name: str, canary: PartRecord) -> None:
     found = judged(canary, canary)[name]
     assert found.word is Word.WAIT
     assert "the rest is no better" in found.sentence
@@ -77,7 +77,7 @@ def test_a_cost_that_is_small_in_itself_condemns_nothing() -> None:
 @pytest.mark.parametrize(
     "canary", [replace(GOOD, seconds=299), replace(GOOD, reconciles=19), replace(GOOD, reconciles=0, requests=0)]
 )
-def test_too_little_to_judge_by_is_neither_good_nor_bad(canary: Part) -> None:
+def test_too_little_to_judge_by_is_neither_good_nor_bad(canary: PartRecord) -> None:
     assert verdict(canary) is Word.WAIT
 
 
@@ -95,7 +95,7 @@ def test_one_failing_key_of_a_few_says_something_about_that_key() -> None:
 
 
 def test_a_part_without_keys_is_no_division_by_zero() -> None:
-    empty = Part.of([])
+    empty = summed([])
     assert verdict(empty) is Word.WAIT
     assert verdict(empty, empty) is Word.WAIT
 
@@ -109,7 +109,7 @@ def test_who_needs_no_reconciles_gets_a_verdict_on_a_fleet_at_rest() -> None:
 def test_parts_add_up_over_members_and_take_the_worst_of_each() -> None:
     one = PartRecord("a", shards=2, seconds=300, keys=10, reconciles=5, longest_wait=1.0, longest_parked=2.0)
     other = PartRecord("a", shards=1, seconds=20, keys=1, parked=1, live_reads=2, longest_wait=3.0)
-    found = Part.of([one, other])
+    found = summed([one, other])
     assert (found.shards, found.seconds, found.keys, found.parked, found.live_reads) == (3, 20, 11, 1, 2)
     assert (found.longest_wait, found.longest_parked) == (3.0, 2.0)
 
