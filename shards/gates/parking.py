@@ -49,6 +49,10 @@ class Parking:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def oldest_since(self) -> float | None:
+        """Since when the key waits that has been held back longest; None: none is."""
+        return next((each.since for each in self.keys.values()), None)
+
     def park(self, key: Key, blocked: Blocked, now: float) -> float:
         """Holds the key back. Returns the seconds (above zero) until it must be looked at again, whatever happens.
 

@@ -34,14 +34,14 @@ def figures_of(engine: Engine, runtime: WorkerRuntime) -> Figures:
     """As of now."""
     now, since, name = runtime.clock(), runtime.gates.since, engine.controller.name
     sums = engine.tally.sums(now)
-    parked = engine.parked.parking.keys
-    waits = now - max(next(iter(parked.values())).since, since) if parked else 0.0
+    oldest = engine.parked.parking.oldest_since()
+    waits = now - max(oldest, since) if oldest is not None else 0.0
     return Figures(
         controller=name,
         on=runtime.features_on(name, engine.shard),
         seconds=min(SPAN_SECONDS, now - max(since, engine.made_at)),
         keys=len(engine.stores[engine.controller.primary]),
-        parked=len(parked),
+        parked=len(engine.parked),
         failing=engine.failing.count(),
         paused=len(engine.fence.degraded.keys) if engine.fence is not None else 0,
         reconciles=sums.reconciles,

@@ -74,8 +74,8 @@ class GateMeters:
     def measured(self, now: float, parking: Parking, fence: Fence | None) -> None:
         """What is the case now."""
         self._parked.set(len(parking))
-        first = next(iter(parking.keys.values()), None)
-        self._longest.set(now - first.since if first is not None else 0.0)
+        since = parking.oldest_since()
+        self._longest.set(now - since if since is not None else 0.0)
         parked = islice(parking.keys.values(), MOST_LOOKED_AT)
         self._consecutive.set(max((each.skips for each in parked), default=0))
         self._in_doubt.set(fence.writes.in_doubt_count(MOST_LOOKED_AT) if fence is not None else 0)
