@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.match import Verb
 from fleet.devcluster.faults.words import DelayEvents, LostAck, Refuse
 from shards import Context, Controller, Request, Result
 from shards.errors import Conflict
@@ -145,30 +147,22 @@ async def test_without_the_comparison_it_would_be(monkeypatch: pytest.MonkeyPatc
     assert replicas == 2
 
 
-async def test_a_deletion_whose_answer_was_lost_is_sent_once() -> None:
+@pytest.mark.parametrize(
+    ("verb", "sent", "before", "after"), [("delete", deletions, 1, 0), ("patch", scales, 4, 1)], ids=["delete", "scale"]
+)
+async def test_an_act_whose_answer_was_lost_is_sent_once(
+    verb: Verb, sent: Callable[[SmallFleet], list[Any]], before: int, after: int
+) -> None:
     scalers = Scalers()
     async with running(SmallFleet(scalers.controller, settings=SETTINGS), "worker-a") as fleet:
-        await fleet.client.create(WEBSITES, "default", website("shop", replicas=1))
+        await fleet.client.create(WEBSITES, "default", website("shop", replicas=before))
         await asyncio.sleep(5)
-        fleet.server.faults.inject(LostAck(match=Match(verbs=("delete",), resource=str(DEPLOYMENTS)), times=1))
+        fleet.server.faults.inject(LostAck(match=Match(verbs=(verb,), resource=str(DEPLOYMENTS)), times=1))
         fleet.server.faults.inject(DelayEvents(seconds=5.0, match=Match(resource=str(DEPLOYMENTS))))
-        await asks(fleet, "shop", 0)
+        await asks(fleet, "shop", after)
         await asyncio.sleep(20)
-        assert await has(fleet, "shop") == 0
-        assert len(deletions(fleet)) == 1
-
-
-async def test_a_scale_down_whose_answer_was_lost_is_sent_once() -> None:
-    scalers = Scalers()
-    async with running(SmallFleet(scalers.controller, settings=SETTINGS), "worker-a") as fleet:
-        await fleet.client.create(WEBSITES, "default", website("shop", replicas=4))
-        await asyncio.sleep(5)
-        fleet.server.faults.inject(LostAck(match=Match(verbs=("patch",), resource=str(DEPLOYMENTS)), times=1))
-        fleet.server.faults.inject(DelayEvents(seconds=5.0, match=Match(resource=str(DEPLOYMENTS))))
-        await asks(fleet, "shop", 1)
-        await asyncio.sleep(20)
-        assert await has(fleet, "shop") == 1
-        assert len(scales(fleet)) == 1
+        assert await has(fleet, "shop") == after
+        assert len(sent(fleet)) == 1
 
 
 async def test_what_one_member_had_to_pause_the_next_owner_does_and_clears() -> None:

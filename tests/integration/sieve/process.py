@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.wire.requests import Target, name_in
-from shards.api.client import JSON, Query, Transport
+from shards.api.client import Transport
 from shards.authoring.controller import Controller
 from shards.gates.watermark import Watermark
 from shards.keyrange import WHOLE
@@ -81,36 +81,14 @@ class TappedTransport(Transport):
         self.going.set()
         self.dead = False
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        user_agent: str = "",
-        accept: str = JSON,
-        timeout_seconds: float = 30.0,
-        not_after: float | None = None,
-    ) -> bytes:
+    async def request(self, method: str, path: str, *, body: bytes | None = None, **options: Any) -> bytes:
         await self._alive()
         asked = Asked.of(method, path, body)
         if asked is not None:
             self._taps.asked(asked)
             await self._alive()
         since = self._taps.commits()
-        answer = await self._inner.request(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            user_agent=user_agent,
-            accept=accept,
-            timeout_seconds=timeout_seconds,
-            not_after=not_after,
-        )
+        answer = await self._inner.request(method, path, body=body, **options)
         if asked is not None:
             self._taps.answered(asked, since)
         await self._alive()
@@ -121,18 +99,10 @@ class TappedTransport(Transport):
         if self.dead:
             await asyncio.get_running_loop().create_future()
 
-    def stream(
-        self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        kept: Mapping[str, Any] = {"query": query, "user_agent": user_agent, "accept": accept}
-        return self._stream(path, kept, idle_seconds)
-
     @asynccontextmanager
-    async def _stream(
-        self, path: str, kept: Mapping[str, Any], idle_seconds: float
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, **options: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         await self._alive()
-        async with self._inner.stream(path, idle_seconds=idle_seconds, **kept) as chunks:
+        async with self._inner.stream(path, **options) as chunks:
             yield self._tapped(path, chunks)
 
     async def _tapped(self, path: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

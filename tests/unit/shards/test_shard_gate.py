@@ -19,6 +19,9 @@ pytestmark = pytest.mark.looptime
 PATIENT = GateSettings(live_read_after_seconds=3600.0)
 """Nothing is settled by a live read: what frees a key is its view, or the switch."""
 
+UNREACHED = str(10**9)
+"""A version that no view comes to."""
+
 
 def switch(world: World, on: bool, **canary: object) -> None:
     gate = GateSettings(enabled=on, live_read_after_seconds=PATIENT.live_read_after_seconds)
@@ -58,14 +61,26 @@ def parked(shard: Shard) -> float:
 
 async def with_a_parked_key(world: World, author: Author) -> Shard:
     """A shard whose only key waits for a page that its view does not show."""
-    switch(world, on=True)
-    world.website("a")
-    shard = world.shard(author.controller)
-    await shard.prewarm()
+    shard = await standing_by(world, author, on=True)
     world.lag(CONFIGMAPS)
     await shard.activate(world.tenure(), None, previous_epoch=0)
     await asyncio.sleep(5)
     assert (len(author.made), parked(shard)) == (1, 1)
+    return shard
+
+
+def mark_at(shard: Shard, version: str) -> Watermark:
+    """What an owner with the same views left, at that version of each."""
+    digests = {name: view.source.digest for name, view in shard.views.items()}
+    return Watermark(1, {name: ResourceMark(digest, version) for name, digest in digests.items()})
+
+
+async def standing_by(world: World, author: Author, *, on: bool) -> Shard:
+    """A shard whose views are there, before its claim, while the gate is on or off."""
+    switch(world, on=on)
+    world.website("a")
+    shard = world.shard(author.controller)
+    await shard.prewarm()
     return shard
 
 
@@ -121,10 +136,7 @@ class TestHandover:
 
     async def test_the_views_are_listed_before_anything_begins(self, world: World) -> None:
         author = Author(world, pages=0)
-        switch(world, on=False)
-        world.website("a")
-        shard = world.shard(author.controller)
-        await shard.prewarm()
+        shard = await standing_by(world, author, on=False)
         await shard.activate(world.tenure(), None, previous_epoch=0)
         await asyncio.sleep(2)
         world.transport.sent.clear()
@@ -143,13 +155,8 @@ class TestHandover:
 
     async def test_a_mark_that_was_reached_meanwhile_costs_no_list(self, world: World) -> None:
         author = Author(world, pages=0)
-        switch(world, on=False)
-        world.website("a")
-        shard = world.shard(author.controller)
-        await shard.prewarm()
-        digests = {name: view.source.digest for name, view in shard.views.items()}
-        mark = Watermark(1, {name: ResourceMark(digest, "1") for name, digest in digests.items()})
-        await shard.activate(world.tenure(epoch=2), mark, previous_epoch=1)
+        shard = await standing_by(world, author, on=False)
+        await shard.activate(world.tenure(epoch=2), mark_at(shard, "1"), previous_epoch=1)
         await asyncio.sleep(1)
         world.transport.sent.clear()
         switch(world, on=True)
@@ -161,14 +168,8 @@ class TestHandover:
 
     async def test_nothing_begins_while_a_mark_is_not_reached(self, world: World) -> None:
         author = Author(world, pages=0)
-        switch(world, on=False)
-        world.website("a")
-        shard = world.shard(author.controller)
-        await shard.prewarm()
-        digests = {name: view.source.digest for name, view in shard.views.items()}
-        version = str(10**9)
-        mark = Watermark(1, {name: ResourceMark(digest, version) for name, digest in digests.items()})
-        await shard.activate(world.tenure(epoch=2), mark, previous_epoch=1)
+        shard = await standing_by(world, author, on=False)
+        await shard.activate(world.tenure(epoch=2), mark_at(shard, UNREACHED), previous_epoch=1)
         await asyncio.sleep(1)
         runs = len(author.runs)
         switch(world, on=True)
@@ -180,12 +181,8 @@ class TestHandover:
 
     async def test_an_activation_does_not_wait_for_a_gate_that_is_switched_off_meanwhile(self, world: World) -> None:
         author = Author(world, pages=0)
-        switch(world, on=True)
-        world.website("a")
-        shard = world.shard(author.controller)
-        await shard.prewarm()
-        digests = {name: view.source.digest for name, view in shard.views.items()}
-        mark = Watermark(1, {name: ResourceMark(digest, str(10**9)) for name, digest in digests.items()})
+        shard = await standing_by(world, author, on=True)
+        mark = mark_at(shard, UNREACHED)
         opening = asyncio.create_task(shard.activate(world.tenure(epoch=2), mark, previous_epoch=1))
         await asyncio.sleep(10)
         assert not opening.done()
@@ -221,10 +218,7 @@ class TestHandover:
 
     async def test_a_tenure_that_lapsed_and_was_renewed_late_ends_no_wait_for_ever(self, world: World) -> None:
         author = Author(world, pages=0)
-        switch(world, on=False)
-        world.website("a")
-        shard = world.shard(author.controller)
-        await shard.prewarm()
+        shard = await standing_by(world, author, on=False)
         tenure = world.tenure()
         await shard.activate(tenure, None, previous_epoch=0)
         await asyncio.sleep(1)
