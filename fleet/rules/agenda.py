@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from fleet.records.controls import Controls
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.budget_share import BudgetMemory, next_shares
 from fleet.rules.handover import is_free, standby_of
@@ -59,7 +60,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One reading of everything. own_renewal_at: send time of the coordinator's last acknowledged renewal."""
+    """One reading of everything. own_renewal_at: send time of the coordinator's last acknowledged renewal.
+
+    controls: what people ordered.
+    """
 
     epoch: int
     map: ShardMap
@@ -67,6 +71,7 @@ class Look:
     members: Mapping[str, MemberRecord]
     own_renewal_at: float
     lease_seconds: float
+    controls: Controls = field(default_factory=Controls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +176,22 @@ def _targets(
     look: Look, memory: Memory, settings: PlanSettings, new_floors: Mapping[str, int], silent: list[str], now: float
 ) -> tuple[tuple[str, ...], tuple[Move, ...]]:
     able = eligible(look.members, new_floors, silent)
-    settled = _settled(memory, settings, tuple(able), now)
+    drained = look.controls.names_drained(look.members)
+    # Where nobody else lives, a drained member is better than no owner.
+    willing = [name for name in able if name not in drained] or able
+    frozen = look.controls.frozen is not None
+    settled = _settled(memory, settings, tuple(willing), now)
     targets, returned = _returned(look, memory, settings, able, now)
     if not settled:
         return (targets, returned)
-    keepers = [*silent, *_awaited(look, memory, settings, now)]
+    keepers = [*silent, *_awaited(look, memory, settings, now), *(drained if frozen else ())]
     made = plan(
         look.map.ranges,
         targets,
-        able,
+        willing,
         keepers=keepers,
         settings=settings,
-        since_last_move=now - memory.moved_at,
+        since_last_move=float("-inf") if frozen else now - memory.moved_at,
         barred={each: frozenset(names) for each, names in memory.barred.items()},
     )
     if made.voluntary:
