@@ -19,7 +19,7 @@ from fleet.records.coordination import CasConflict, Coordination, CoordinationUn
 from fleet.records.record import Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.clock import Clock, boot_seconds
 
 __all__ = ["Coordinator", "FleetLayout"]

@@ -14,7 +14,7 @@ from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of
 from shards.metrics import RequestMetrics

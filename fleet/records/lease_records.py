@@ -18,6 +18,8 @@ from fleet.records.lease import Lease, Times, check_owner, lease_object, lease_o
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import FLEET_LABEL, KIND_LABEL, Kind, Names
 from fleet.records.record import (
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     CoordinatorRecord,
     FailingRecord,
     Incarnation,
@@ -115,6 +117,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         parts=_each(lease.note("parts"), PartRecord),
         rollout=_rollout(lease.note("rollout")),
         demand=natural(lease.note("demand")),
+        weight=_weight(lease.note("weight")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -136,6 +139,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "parts": _brief(record.parts),
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
         "demand": "" if record.demand is None else str(record.demand),
+        "weight": "" if record.weight == 1 else repr(record.weight),
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(
@@ -181,6 +185,15 @@ def _brief(parts: tuple[PartRecord, ...]) -> str:
 
 def _telling(record: ShardLoad | PartRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if value}
+
+
+def _weight(text: str) -> float:
+    """1 for anything that is no weight: a member that cannot be weighed still counts."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
 
 
 def _rollout(text: str) -> RolloutRecord | None:

@@ -51,6 +51,7 @@ class _MapBody(msgspec.Struct, rename="camel"):
     shard_epochs: dict[str, _Natural]
     config_version: str
     shares: dict[str, tuple[_Natural, _Natural, _Natural, _Natural]] = {}
+    moved_at: _Natural = 0
 
 
 def stored_map(obj: Object, fleet: str) -> StoredMap:
@@ -94,6 +95,7 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
         shard_epochs={str(each): epoch for each, epoch in sorted(new.shard_epochs.items())},
         config_version=new.config_version,
         shares=dict(sorted(new.shares.items())),
+        moved_at=new.moved_at,
     )
     return {
         "apiVersion": "v1",
@@ -121,6 +123,7 @@ def _map(body: _MapBody) -> ShardMap:
         hash_version=body.hash_version,
         protocol=body.protocol,
         shares={name: Share(*share) for name, share in body.shares.items()},
+        moved_at=body.moved_at,
     )
 
 

@@ -27,7 +27,7 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import observed

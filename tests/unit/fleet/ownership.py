@@ -20,7 +20,7 @@ from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import Kind
 from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_settings import WorkerSettings
 from shards.errors import Undrained
