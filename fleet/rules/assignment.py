@@ -62,7 +62,7 @@ def assign(
     if not settled:
         return Assignment(targets, back)
     frozen = look.controls.frozen is not None
-    drained = look.controls.names_drained(look.members) if frozen else frozenset()
+    drained = look.controls.names_drained(look.members).intersection(able) if frozen else frozenset()
     keepers = frozenset([*silent, *_awaited(look, memory, settings, now), *drained])
     situation = _situation(look, memory, targets, willing, keepers)
     limit = max(1, math.floor(len(targets) * settings.churn_per_round))

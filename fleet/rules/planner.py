@@ -9,12 +9,14 @@ loads, so that a plan that is repeated on its own result with the same costs com
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import heapify, heappush, heapreplace
+from typing import NamedTuple
 
 from fleet.rules.moves import Move, Plan
 from fleet.rules.plan_settings import PlanSettings
+from fleet.rules.room import Room
 from shards.keyrange import KeyRange
 
 LEAST_GAIN = 0.25
@@ -28,6 +30,9 @@ the first pod of a rollout must not be given what ten others lost."""
 DOUBT = 3.0
 """A member is only taken to carry too much, or too little, if that is so by this many standard deviations of what is
 known of its load: what is measured with an error must not be moved to and fro."""
+
+LOOKS = 32
+"""So many ranges of a member are compared, of those whose costs come nearest to the best one for a move."""
 
 SIMILAR_GAIN = 0.8
 """Of moves that gain at least this part of the best one, the range is moved that has moved least often."""
@@ -64,42 +69,61 @@ def plan(situation: Situation, settings: PlanSettings, *, budget: int) -> Plan:
     return Plan(tuple(draft.targets), tuple(draft.moves), still)
 
 
+class _Owned(NamedTuple):
+    """A range at its owner, in order of cost; of those that cost the same, the last one is moved first."""
+
+    cost: float
+    rarely_moved: int
+    place: int
+
+
 class _Draft:
     """A plan while it is made. load: cost of what each able member has. fair: what one of weight 1 should have.
 
-    Ties are broken by name and by place, so that plans do not depend on the order of a mapping.
+    level: load for each unit of weight. doubt: how far the level may be from what it seems to be. Ties are broken by
+    name and by place, so that plans do not depend on the order of a mapping.
     """
 
     def __init__(self, situation: Situation, tolerance: float) -> None:
         self.now = situation
         self.targets = list(situation.targets)
         self.moves: list[Move] = []
-        self.load = dict.fromkeys(sorted(situation.able), 0.0)
-        self.owned: dict[str, list[int]] = {name: [] for name in self.load}
+        self.weight = {name: situation.able[name] for name in sorted(situation.able)}
+        self.owned: dict[str, list[_Owned]] = {name: [] for name in self.weight}
+        self.load, self.level = dict.fromkeys(self.weight, 0.0), dict.fromkeys(self.weight, 0.0)
+        self.variance, self.doubt = dict.fromkeys(self.weight, 0.0), dict.fromkeys(self.weight, 0.0)
         self.orphans: list[int] = []
         for i, target in enumerate(situation.targets):
             if target in self.load:
-                self.owned[target].append(i)
-                self.load[target] += situation.costs[i]
+                self.owned[target].append(self._entry(i))
+                self._weigh(target, i, 1)
             elif target not in situation.keepers or not target:
                 self.orphans.append(i)
+        for entries in self.owned.values():
+            entries.sort()
         total = sum(self.load.values()) + sum(situation.costs[i] for i in self.orphans)
-        self.fair = total / sum(situation.able.values())
+        self.fair = total / sum(self.weight.values())
         self.high, self.low = self.fair * (1 + tolerance), self.fair * (1 - tolerance)
         self.least_gain = LEAST_GAIN * sum(situation.costs) / max(len(situation.costs), 1)
         self.newest = [name for name in self.load if name in situation.preferred] or list(self.load)
 
-    def level(self, name: str) -> float:
-        """The load for each unit of weight."""
-        return self.load[name] / self.now.able[name]
+    def _entry(self, i: int) -> _Owned:
+        return _Owned(self.now.costs[i], -self.now.moved[i] if self.now.moved else 0, i)
+
+    def _weigh(self, name: str, i: int, sign: int) -> None:
+        self.load[name] += sign * self.now.costs[i]
+        self.level[name] = self.load[name] / self.weight[name]
+        if self.now.variances:
+            self.variance[name] += sign * self.now.variances[i]
+            self.doubt[name] = DOUBT * math.sqrt(max(self.variance[name], 0.0)) / self.weight[name]
 
     def give(self, i: int, target: str, why: str, *, by_choice: bool = False) -> None:
-        source, cost = self.targets[i], self.now.costs[i]
+        source, entry = self.targets[i], self._entry(i)
         if source in self.load:
-            self.owned[source].remove(i)
-            self.load[source] -= cost
-        self.owned[target].append(i)
-        self.load[target] += cost
+            del self.owned[source][bisect_left(self.owned[source], entry)]
+            self._weigh(source, i, -1)
+        insort(self.owned[target], entry)
+        self._weigh(target, i, 1)
         self.targets[i] = target
         self.moves.append(Move(self.now.ranges[i], source, target, why, by_choice))
 
@@ -110,127 +134,101 @@ class _Draft:
         if not self.orphans:
             return
         typical = sum(self.now.costs[i] for i in self.orphans) / len(self.orphans)
-        others = [name for name in self.load if name not in set(self.newest)]
-        queues = [_Room(self, self.newest, typical), _Room(self, others, typical)]
+        newest = frozenset(self.newest)
+        rooms = [
+            Room(names, lambda name: (self.load[name] + typical) / self.weight[name])
+            for names in (self.newest, [name for name in self.load if name not in newest])
+        ]
         for i in sorted(self.orphans, key=lambda i: (-self.now.costs[i], i)):
-            barred = self.now.barred.get(self.now.ranges[i], frozenset())
-            found = queues[0].first(barred)
-            if found is None or self._too_full(found, self.now.costs[i]):
-                second = queues[1].first(barred)
-                if second is not None and (found is None or self.level(second) < self.level(found)):
-                    found = second
-            if found is None:  # everybody failed to open it: somebody must try again
-                found = min(self.load, key=lambda name: (self.level(name), name))
+            found = self._most_room(i, *rooms)
             self.give(i, found, "its member is gone or leaving" if self.targets[i] else "it had no target")
-            for queue in queues:
-                queue.gave(found)
+            for room in rooms:
+                room.changed(found)
         self.moves.sort(key=lambda move: move.range)
 
+    def _most_room(self, i: int, newest: Room, others: Room) -> str:
+        barred = self.now.barred.get(self.now.ranges[i], frozenset())
+        found = newest.first(barred)
+        if found is None or self._too_full(found, self.now.costs[i]):
+            second = others.first(barred)
+            if second is not None and (found is None or self.level[second] < self.level[found]):
+                found = second
+        if found is None:  # everybody failed to open it: somebody must try again
+            found = min(self.load, key=lambda name: (self.level[name], name))
+        return found
+
     def _too_full(self, name: str, cost: float) -> bool:
-        return self.load[name] + cost > PREFERRED_UP_TO * self.fair * self.now.able[name]
+        return self.load[name] + cost > PREFERRED_UP_TO * self.fair * self.weight[name]
 
     # -- moves by choice --------------------------------------------------------------------------------------------
 
     def balance(self, budget: int) -> str:
         """Moves by choice, and why there are no more of them; "" where the budget is what ended them."""
         for _ in range(budget):
-            if not self._improve():
+            found = self._next()
+            if found is None:
                 return self._settled()
-        return "" if self._improve(really=False) else self._settled()
+            i, source, target = found
+            self.give(i, target, self._reason(source, target), by_choice=True)
+        return "" if self._next() is not None else self._settled()
 
     def _settled(self) -> str:
-        levels = [self.level(name) for name in self.load]
-        if self.low <= min(levels) and max(levels) <= self.high:
+        if self.low <= min(self.level.values()) and max(self.level.values()) <= self.high:
             return "every member carries its fair share"
         return "no single move would bring the members nearer to their fair shares"
 
-    def _improve(self, *, really: bool = True) -> bool:
-        """One move by choice, the most needed one. really: make it. Returns whether there is one."""
-        levels = {name: self.level(name) for name in self.load}
-        doubts = {name: self._doubt(name) for name in self.load}
-        highest = sorted(levels, key=lambda name: (-levels[name], name))
-        lowest = sorted(self.newest, key=lambda name: (levels[name], name))
-        smallest = {name: min((self.now.costs[i] for i in self.owned[name]), default=0.0) for name in highest}
-        for source in highest:
-            for target in lowest:
-                if levels[source] <= levels[target]:
+    def _next(self) -> tuple[int, str, str] | None:
+        """The most needed move by choice: which range, from whom, to whom."""
+        level = self.level
+        lowest = sorted(self.newest, key=lambda name: (level[name], name))
+        under = [name for name in lowest if level[name] + self.doubt[name] < self.low]
+        for source in sorted(level, key=lambda name: (-level[name], name)):
+            over = level[source] - self.doubt[source] > self.high
+            # A range that costs less than the least gain cannot gain so much.
+            worth = bisect_left(self.owned[source], (self.least_gain,))
+            if worth == len(self.owned[source]):
+                continue
+            smallest = self.owned[source][worth].cost
+            for target in lowest if over else under:
+                if level[source] <= level[target]:
                     break
-                if levels[source] - doubts[source] <= self.high and self.low <= levels[target] + doubts[target]:
-                    continue
-                if smallest[source] and self._gain(smallest[source], source, target) <= 0:
+                if self._gains(smallest, source, target) is None:
                     continue
                 if (i := self._fitting(source, target)) is not None:
-                    if really:
-                        self.give(i, target, self._reason(source, target), by_choice=True)
-                    return True
-        return False
+                    return i, source, target
+        return None
 
-    def _doubt(self, name: str) -> float:
-        """How far the level may be from what it seems to be."""
-        if not self.now.variances:
-            return 0.0
-        return DOUBT * math.sqrt(sum(self.now.variances[i] for i in self.owned[name])) / self.now.able[name]
-
-    def _gain(self, cost: float, source: str, target: str) -> float:
-        """By how much a move lowers the higher of the two levels, in units of the source's load."""
-        weight = self.now.able[source]
-        after = (self.load[target] + cost) / self.now.able[target]
-        return min(cost, self.load[source] - after * weight)
+    def _gains(self, cost: float, source: str, target: str) -> float | None:
+        """By how much a move lowers the higher of the two levels, in units of the source's load; None: not enough."""
+        after = (self.load[target] + cost) * self.weight[source] / self.weight[target]
+        gain = min(cost, self.load[source] - after)
+        return gain if gain >= self.least_gain and gain >= LEAST_GAIN * cost else None
 
     def _fitting(self, source: str, target: str) -> int | None:
         """The range whose move gains most; one that leaves neither with less or more than its share, if there is one:
         or else others would have to move after it."""
-        barred, ranges, costs = self.now.barred, self.now.ranges, self.now.costs
-        spare = self.load[source] - self.low * self.now.able[source]
-        room = self.high * self.now.able[target] - self.load[target]
-        found: list[tuple[float, int]] = []
-        modest: list[tuple[float, int]] = []
-        for i in self.owned[source]:
-            cost = costs[i]
-            gain = self._gain(cost, source, target)
-            if gain < self.least_gain or gain < LEAST_GAIN * cost:
-                continue
-            if barred and target in barred.get(ranges[i], ()):
-                continue
-            found.append((gain, i))
-            if cost <= spare and cost <= room:
-                modest.append((gain, i))
-        choices = modest or found
-        if not choices:
-            return None
-        enough = SIMILAR_GAIN * max(choices)[0]
-        moved = self.now.moved
-        return min((i for gain, i in choices if gain >= enough), key=lambda i: (moved[i] if moved else 0, -i))
+        ratio = self.weight[source] / self.weight[target]
+        best = (self.load[source] - self.load[target] * ratio) / (1 + ratio)
+        spare = self.load[source] - self.low * self.weight[source]
+        room = self.high * self.weight[target] - self.load[target]
+        for most, beyond in ((min(best, spare, room), 0), (best, LOOKS)):
+            choices = [
+                (gain, entry)
+                for entry in self._about(source, most, beyond)
+                if (gain := self._gains(entry.cost, source, target)) is not None
+                and target not in self.now.barred.get(self.now.ranges[entry.place], ())
+            ]
+            if choices:
+                enough = SIMILAR_GAIN * max(choices)[0]
+                return max(entry[1:] for gain, entry in choices if gain >= enough)[1]
+        return None
+
+    def _about(self, source: str, cost: float, beyond: int) -> Iterator[_Owned]:
+        """Some of the source's ranges that cost about so much: those just below, and so many just above."""
+        owned = self.owned[source]
+        middle = bisect_left(owned, (cost * (1 + 1e-9), math.inf))
+        yield from owned[max(0, middle - LOOKS) : middle + beyond]
 
     def _reason(self, source: str, target: str) -> str:
-        more, less = (100 * self.level(name) / self.fair for name in (source, target))
+        more, less = (100 * self.level[name] / self.fair for name in (source, target))
         return f"{source} carries {more:.0f} % of its fair share and {target} {less:.0f} %"
-
-
-class _Room:
-    """Some of the members, the one with most room first."""
-
-    def __init__(self, draft: _Draft, names: list[str], typical: float) -> None:
-        self._draft, self._names, self._typical = draft, frozenset(names), typical
-        self._heap = [self._entry(name) for name in names]
-        heapify(self._heap)
-
-    def _entry(self, name: str) -> tuple[float, str]:
-        return (self._draft.load[name] + self._typical) / self._draft.now.able[name], name
-
-    def first(self, barred: frozenset[str]) -> str | None:
-        """None when all of them are barred."""
-        if not barred:
-            return self._heap[0][1] if self._heap else None
-        return min((entry for entry in self._heap if entry[1] not in barred), default=(0.0, None))[1]
-
-    def gave(self, name: str) -> None:
-        if name not in self._names:
-            return
-        if self._heap[0][1] == name:
-            heapreplace(self._heap, self._entry(name))
-            return
-        rest = [entry for entry in self._heap if entry[1] != name]
-        heapify(rest)
-        heappush(rest, self._entry(name))
-        self._heap = rest
