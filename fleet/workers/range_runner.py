@@ -15,9 +15,9 @@ from typing import Any
 
 from fleet.processes.exitcodes import EX_DEADLINE
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
-from fleet.records.record import Holder, ShardLoad, ShardRecord, Standby
+from fleet.records.record import Holder, ShardLoad, ShardRecord, SplitPoint, Standby
 from fleet.rules.handover import Action, LocalShard, Phase, Seen, claimed, decide, released
-from fleet.workers.owned_shard import OwnedShard, shard_load
+from fleet.workers.owned_shard import OwnedShard, shard_load, split_point
 from fleet.workers.runner_context import RunnerContext
 from shards.errors import NotOwner, Undrained
 from shards.gates.watermark import Watermark
@@ -83,6 +83,10 @@ class RangeRunner:
     def load(self) -> ShardLoad | None:
         """For the member record; None while the range is not held."""
         return shard_load(self.shard) if self.shard is not None and self.holding else None
+
+    def split_point(self) -> SplitPoint | None:
+        """Where it could be split; None while the range is not held."""
+        return split_point(self.shard) if self.shard is not None and self.holding else None
 
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing here; none while the range is not held."""

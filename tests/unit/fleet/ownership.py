@@ -30,6 +30,7 @@ from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.figures import Figures
+from shards.reconciling.key_costs import Middle
 
 IDENTITY = "websites"
 LEASE_SECONDS = 8.0
@@ -134,7 +135,11 @@ class FakeShard:
             "waiting": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
+            "measured_seconds": 10.0,
         }
+
+    def middle(self) -> Middle | None:
+        return Middle(0, 0.0, self.range.first, 1.0)
 
 
 class Wire(LocalCoordination):
