@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from fleet.backends.confirmation import keep_confirmed
@@ -46,13 +48,16 @@ class Coordinator:
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
         telemetry: Telemetry | None = None,
+        today: Callable[[], float] = time.time,
     ) -> None:
+        """today: seconds since 1970, for what a later office should know of this one."""
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
+        self.today = today
         self.memory = Memory()
         self.candidate = Candidate(
             coordination,
@@ -194,6 +199,7 @@ class Coordinator:
             dict(self.view.members),
             office.renewed_at,
             self.lease_seconds,
+            today=self.today(),
         )
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
         await self.registrar.carry_out(office, agenda, stored, self.memory)

@@ -116,7 +116,10 @@ def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport
         plan_settings=PlanSettings(
             churn_per_round=config.rebalance.churn_per_round,
             cooldown_seconds=config.rebalance.cooldown_seconds,
+            tolerance=config.rebalance.tolerance,
             restart_grace_seconds=config.rebalance.restart_grace_seconds,
+            auto_split=config.shards.auto_split,
+            shard_count=config.shards.count,
         ),
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,

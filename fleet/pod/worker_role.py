@@ -140,6 +140,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
             renew_seconds=config.coordination.renew_every_seconds,
             leave_seconds=config.workers.leave_seconds,
             drain_seconds=config.workers.drain_seconds,
+            weight=plan.weight,
         ),
         Incarnation(start.supervisor_id, start.count),
         make_shard,

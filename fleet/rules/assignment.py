@@ -135,10 +135,11 @@ def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, n
 
 
 def _rested(look: Look, memory: Memory, now: float) -> float:
-    """Seconds since the last move by choice or cut, of this office or an earlier one."""
+    """Seconds since the last move by choice or cut, of this office; or of an earlier one, by map and calendar."""
+    if memory.moved_at > float("-inf"):
+        return now - memory.moved_at
     by_map = look.today - look.map.moved_at
-    known = look.map.moved_at > 0 and by_map >= 0
-    return min(now - memory.moved_at, by_map if known else float("inf"))
+    return by_map if look.map.moved_at > 0 and by_map >= 0 else float("inf")
 
 
 def _cuts(

@@ -14,7 +14,7 @@ class WorkerSettings:
 
     leave_seconds: how long a leaving member waits for standbys before it releases without them.
     drain_seconds: how long running reconciles may take before they are cancelled in a drain.
-    pid: of this process, shown in its record.
+    weight: its fair share of the load, as a multiple of another worker's. pid: of this process, shown in its record.
     """
 
     name: str
@@ -27,4 +27,5 @@ class WorkerSettings:
     renew_seconds: float
     leave_seconds: float = 10.0
     drain_seconds: float = 5.0
+    weight: float = 1.0
     pid: int = field(default_factory=os.getpid)

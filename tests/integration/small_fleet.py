@@ -131,6 +131,7 @@ class SmallFleet:
             renew_seconds=self.lease_seconds / 4,
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
             clock=loop_seconds,
+            today=loop_seconds,
             rng=random.Random(2),
             telemetry=self.telemetry[name],
         )

@@ -275,6 +275,7 @@ class Fleet:
             plan_settings=self.plan_settings,
             reaped_predecessor=reaped,
             clock=now,
+            today=now,
             rng=random.Random(name),
         )
         self.coordinators[name] = coordinator
