@@ -47,7 +47,6 @@ class Registrar:
         self.coordination = coordination
         self.layout = layout
         self.written = 0
-        self._count_reported = False
         self._clock = clock
         self._telemetry = telemetry
 
@@ -57,15 +56,8 @@ class Registrar:
         self._telemetry.history_lost()
 
     def check_identity(self, shard_map: ShardMap) -> None:
-        """Raises Refused when the map is of another fleet, or of another key (R7, R16)."""
-        check_map(shard_map, identity=self.layout.identity, partition_key=self.layout.partition_key)
-        if len(shard_map.boundaries) != self.layout.shard_count and not self._count_reported:
-            self._count_reported = True
-            log.warning(
-                "shards.count is %d, the map has %d shards and is in force: this version does not reshard live",
-                self.layout.shard_count,
-                len(shard_map.boundaries),
-            )
+        """Raises Refused when the map is of another fleet (R16)."""
+        check_map(shard_map, identity=self.layout.identity)
 
     async def carry_out(self, office: Office, agenda: Agenda, stored: StoredMap, memory: Memory) -> None:
         """Everything on the agenda. stored: the map that it was drawn up on."""
@@ -173,8 +165,7 @@ class Registrar:
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
-        key = live_map.map.partition_key
-        found = {record.range: record for record in first_reads if record.partition_key is key}
+        found = {record.range: record for record in first_reads}
         others = await self.coordination.list_shards()
         members = await self.coordination.list_members()
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
@@ -199,9 +190,9 @@ class Registrar:
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
-        current, key = live_map.map, live_map.map.partition_key
+        current = live_map.map
         members = await self.coordination.list_members()
-        records = {r.range: r for r in await self.coordination.list_shards() if r.partition_key is key}
+        records = {r.range: r for r in await self.coordination.list_shards()}
         epochs = dict(current.shard_epochs)
         for wanted in ranges:
             record = records.get(wanted)

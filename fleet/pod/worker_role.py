@@ -135,7 +135,6 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
             revision=plan.revision,
             identity=identity_of(plan.controllers),
             scope=scope_of(plan.controllers, settings.scope),
-            partition_key=config.shards.partition_by,
             lease_seconds=config.coordination.lease_seconds,
             renew_seconds=config.coordination.renew_every_seconds,
             leave_seconds=config.workers.leave_seconds,
