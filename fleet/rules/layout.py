@@ -30,11 +30,11 @@ class LayoutError(ValueError):
 
 
 class Wanted(NamedTuple):
-    """What the config asks for. version: of the config; "" where it is not followed live."""
+    """What the config asks for. version: of the config."""
 
-    count: int
+    shards: int
     key: PartitionKey
-    version: str = ""
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,22 @@ def next_layout(
     points: observed hashes under the key that is wanted, with their weights. While a reshard is under way, the next one
     waits; the version that is recorded is of the config whose layout is in force.
     """
-    if wanted.version and shard_map.config_version and not at_least(wanted.version, shard_map.config_version):
+    if is_older(wanted.version, shard_map.config_version):
         return None
-    if (wanted.count, wanted.key) == (base_count(shard_map), shard_map.partition_key):
+    if (wanted.shards, wanted.key) == (base_count(shard_map), shard_map.partition_key):
         if wanted.version == shard_map.config_version and not shard_map.config_refused:
             return None
-        return replace(shard_map, config_version=wanted.version, base_count=wanted.count, config_refused="")
+        return replace(shard_map, config_version=wanted.version, base_count=wanted.shards, config_refused="")
     if not is_settled(shard_map, shards):
         return None
-    boundaries = boundaries_for(wanted.count, wanted.key, points)
+    boundaries = boundaries_for(wanted.shards, wanted.key, points)
     new = relaid(shard_map, boundaries, wanted.key, shards)
-    return replace(new, config_version=wanted.version, base_count=wanted.count, config_refused="")
+    return replace(new, config_version=wanted.version, base_count=wanted.shards, config_refused="")
+
+
+def is_older(version: str, than: str) -> bool:
+    """Of two versions of a config; none is older than any."""
+    return bool(than) and not (version and at_least(version, than))
 
 
 def base_count(shard_map: ShardMap) -> int:
@@ -178,8 +183,9 @@ def told(before: ShardMap, after: ShardMap, shards: Mapping[KeyRange, ShardRecor
     lines = []
     for each, target in zip(old, before.targets, strict=True):
         if each not in staying:
-            holder = _holder(each, target, before, shards) or "nobody"
-            lines.append(f"{each.short} leaves the layout; {holder} holds it today and gives it up")
+            holder = _holder(each, target, before, shards)
+            ending = f"{holder} holds it today and gives it up" if holder else "nobody holds it today"
+            lines.append(f"{each.short} leaves the layout; {ending}")
     heirs = heirs_of(after.boundaries, before, shards)
     for each, heir in zip(new, heirs, strict=True):
         if each not in staying:
