@@ -137,6 +137,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
             scope=scope_of(plan.controllers, settings.scope),
             lease_seconds=config.coordination.lease_seconds,
             renew_seconds=config.coordination.renew_every_seconds,
+            partition_keys=plan.partition_keys,
             leave_seconds=config.workers.leave_seconds,
             drain_seconds=config.workers.drain_seconds,
         ),
