@@ -16,9 +16,11 @@ from dataclasses import replace
 from fleet.backends.confirmation import keep_confirmed
 from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Candidate, Office
+from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
+from fleet.office.resharding import Resharding
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
-from fleet.records.record import Incarnation
+from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
 from fleet.rules.plan_settings import PlanSettings
@@ -49,11 +51,15 @@ class Coordinator:
         rng: random.Random | None = None,
         telemetry: Telemetry | None = None,
         today: Callable[[], float] = time.time,
+        check_config: Check = unchecked,
     ) -> None:
-        """today: seconds since 1970, for what a later office should know of this one."""
+        """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with. today:
+        seconds since 1970, for what a later office should know of this one."""
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
+        self.config = ConfigFollower(layout.fleet, check_config)
+        self.resharding = Resharding(self.config)
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
@@ -182,7 +188,8 @@ class Coordinator:
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
-            stored = await self.registrar.found_map(office, last.map if last is not None else None)
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
+            stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
         if stored.map.version < self.registrar.written:
             return  # the view has not shown this office's own last map write yet (design 4.3)
         self.registrar.check_identity(stored.map)
@@ -202,4 +209,10 @@ class Coordinator:
             today=self.today(),
         )
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
+        self.config.look(self.view.documents.get(DocumentName.CONFIG))
+        self.registrar.compare(stored.map, self.config)
+        relaid = self.resharding.next_map(look, agenda.cuts)
+        if relaid is not None:
+            await self.registrar.write_map(office, relaid, stored)
+            return
         await self.registrar.carry_out(office, agenda, stored, self.memory)

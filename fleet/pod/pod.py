@@ -31,6 +31,7 @@ from fleet.records.record import MAX_WEIGHT, MIN_WEIGHT
 from shards.api.client import Client
 from shards.authoring.controller import Controller
 from shards.errors import ConfigError
+from shards.keyrange import PartitionKey
 from shards.transport.kube import connect
 
 
@@ -56,7 +57,7 @@ def prepare(
     """
     check_controllers(config.canary, [each.name for each in controllers])
     check_port(config.agent.address, config.agent.metrics_port, "agent.metricsPort")
-    namespace = asyncio.run(_checked_namespace(config, controllers, kubeconfig, context))
+    namespace, keys = asyncio.run(_checked_server(config, controllers, kubeconfig, context))
     pod = pod or os.environ.get("POD_NAME") or socket.gethostname().lower()
     # The longest Lease name, so that an impossible one is refused here and not by every worker.
     Names(config.fleet, namespace).member(f"{pod}-{config.workers.per_pod - 1}")
@@ -70,6 +71,7 @@ def prepare(
         namespace=namespace,
         revision=os.environ.get("POD_REVISION", ""),
         run_dir=rundir.create("run", run_dir),
+        partition_keys=keys,
         journal_dir=journal_dir,
         labels=labels_of(pod, labels),
         weight=weight_of(config),
@@ -126,13 +128,14 @@ def weight_of(config: FleetConfig) -> float:
     return weight
 
 
-async def _checked_namespace(
+async def _checked_server(
     config: FleetConfig, controllers: Sequence[Controller], kubeconfig: str | None, context: str | None
-) -> str:
+) -> tuple[str, tuple[PartitionKey, ...]]:
+    """The fleet's namespace, and the partition keys that its primaries can have."""
     transport = await connect(kubeconfig=kubeconfig, context=context)
     try:
         namespace = os.environ.get("POD_NAMESPACE") or transport.namespace
-        await check_server(
+        keys = await check_server(
             Client(transport, user_agent=f"fleet-preflight/{__version__}", timeout_seconds=10.0),
             transport.host,
             controllers,
@@ -140,6 +143,6 @@ async def _checked_namespace(
             scope=config.shard_settings().scope,
             names=Names(config.fleet, namespace),
         )
-        return namespace
+        return namespace, keys
     finally:
         await transport.close()

@@ -148,9 +148,10 @@ def _cuts(
     """Only where every range is at its place, no move would gain, and no reshard is under way."""
     if not settings.auto_split or not made.still or memory.handing or look.map.retiring:
         return ()
-    found = splits(situation, memory.costs.points, settings)
+    count = look.map.base_count or len(look.map.boundaries)
+    found = splits(situation, memory.costs.points, settings.tolerance, count)
     if not found and _rested(look, memory, now) >= MERGE_AFTER * settings.cooldown_seconds:
-        found = merges(situation, memory.costs.loads(look.map.ranges), settings)
+        found = merges(situation, memory.costs.loads(look.map.ranges), count)
     return found
 
 

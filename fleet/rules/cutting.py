@@ -7,10 +7,10 @@ is split where half of its cost lies on either side, or around its costliest key
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from fleet.rules.cuts import Cut, Merge, Split
-from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.planner import Situation
 from fleet.rules.shard_costs import Known, Point
 from shards.keyrange import KeyRange
@@ -34,10 +34,13 @@ MOST_TIMES = 4
 MOST_RANGES = 4096
 
 
-def splits(situation: Situation, points: Mapping[KeyRange, Point], settings: PlanSettings) -> tuple[Cut, ...]:
-    """The cut that relieves the most loaded member, if any is loaded beyond its fair share; in one reshard."""
+def splits(situation: Situation, points: Mapping[KeyRange, Point], tolerance: float, count: int) -> tuple[Cut, ...]:
+    """What relieves the most loaded member, if any is loaded beyond its fair share; for one reshard.
+
+    tolerance: part of its fair share that a member may carry more. count: `shards.count`.
+    """
     now = situation
-    if len(now.ranges) >= min(MOST_TIMES * settings.shard_count, MOST_RANGES) or not now.able:
+    if len(now.ranges) >= min(MOST_TIMES * count, MOST_RANGES) or not now.able:
         return ()
     load = dict.fromkeys(sorted(now.able), 0.0)
     for target, cost in zip(now.targets, now.costs, strict=True):
@@ -46,7 +49,7 @@ def splits(situation: Situation, points: Mapping[KeyRange, Point], settings: Pla
     fair = sum(load.values()) / sum(now.able.values())
     level = {name: load[name] / now.able[name] for name in load}
     for name in sorted(level, key=lambda name: (-level[name], name)):
-        if level[name] <= fair * (1 + settings.tolerance):
+        if level[name] <= fair * (1 + tolerance):
             return ()
         owned = [i for i, target in enumerate(now.targets) if target == name]
         for i in sorted(owned, key=lambda i: (-now.costs[i], i)):
@@ -67,19 +70,19 @@ def _split(each: KeyRange, point: Point, part: str) -> tuple[Cut, ...]:
     cuts: list[Cut] = []
     if point.hot > each.first:
         cuts.append(Split(each, point.hot, why))
-        each = KeyRange(point.hot, each.last)
+        each = replace(each, first=point.hot)
     if point.hot < each.last:
         cuts.append(Split(each, point.hot + 1, why))
     return tuple(cuts)
 
 
-def merges(situation: Situation, loads: tuple[Known, ...], settings: PlanSettings) -> tuple[Cut, ...]:
+def merges(situation: Situation, loads: tuple[Known, ...], count: int) -> tuple[Cut, ...]:
     """The coldest neighbours, where there are more ranges than `shards.count`; of one member, if possible."""
     now, seconds = situation, [known.seconds for known in loads]
-    if len(now.ranges) <= settings.shard_count or not now.able:
+    if len(now.ranges) <= count or not now.able:
         return ()
     fair = sum(seconds) / sum(now.able.values())
-    limit = min(COLD_PART * sum(seconds) / settings.shard_count, HOT_PART * fair / 2)
+    limit = min(COLD_PART * sum(seconds) / count, HOT_PART * fair / 2)
     pairs = [
         (now.targets[i] != now.targets[j], seconds[i] + seconds[j], i)
         for i, j in pairwise(range(len(seconds)))

@@ -20,5 +20,4 @@ class PlanSettings:
     standby_deadline_seconds: float = 60.0
     """A target whose standby is not synced by then loses the range again (R13)."""
     auto_split: bool = False
-    """Whether hot ranges are split and cold neighbours merged; then shard_count is the least number of ranges."""
-    shard_count: int = 1
+    """Whether hot ranges are split and cold neighbours merged; then `shards.count` is the least number of ranges."""

@@ -101,7 +101,7 @@ class ShardCosts:
         for each in ranges:
             if each in self.known:
                 continue
-            parents = [parent for parent in gone if parent.overlaps(each)]
+            parents = [parent for parent in gone if parent.key is each.key and parent.overlaps(each)]
             # What no report has told of yet is left to the estimate.
             if sum(_width(parent, each) for parent in parents) >= each.last - each.first + 1:
                 parts = [(gone[parent], _part(parent, each, self.points.get(parent))) for parent in parents]

@@ -80,7 +80,7 @@ class Engine:
         )
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
-        self.meter = LoadMeter(runtime.clock(), runtime.settings.partition_by)
+        self.meter = LoadMeter(runtime.clock(), shard.key)
         self.tally = Tally()
         self.made_at = runtime.clock()
         most = runtime.settings.queue.max_concurrent_reconciles
