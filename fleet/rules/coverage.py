@@ -123,7 +123,7 @@ class _Sweep(Generic[R]):
     """Those of some stretches that cover a hash, asked for in rising order."""
 
     def __init__(self, stretches: Iterable[R]) -> None:
-        self._rest = sorted(stretches, key=lambda each: each.range, reverse=True)
+        self._rest: list[R] = sorted(stretches, key=lambda each: each.range, reverse=True)
         self._here: list[R] = []
 
     def at(self, value: int) -> list[R]:
@@ -139,7 +139,8 @@ def _gaps(claims: Sequence[Claim], before: Sequence[Gap], as_of: float, now: flo
     What its owner's silence alone leaves has been unowned since its owner's deadline, anything else since this look.
     """
     owned, left = _Sweep(claims), _Sweep(before)
-    edges = {edge for each in (*claims, *before) for edge in (each.range.first, each.range.last + 1)}
+    stretches = [each.range for each in claims] + [each.range for each in before]
+    edges = {edge for each in stretches for edge in (each.first, each.last + 1)}
     gap: Gap | None = None
     for at, end in pairwise(sorted(edges | {0, SPACE})):
         here = owned.at(at)

@@ -104,7 +104,7 @@ def test_neighbours_of_different_ages_are_told_apart() -> None:
 )
 def test_a_record_without_a_living_holder_owns_nothing(change: dict[str, object]) -> None:
     lookout = Lookout()
-    lookout.shards[LOW] = held(LOW, "a@3", **change)
+    lookout.shards[LOW] = replace(held(LOW, "a@3"), **change)  # type: ignore[arg-type]
     assert lookout.look(1.0, "a", "b") == (Gap(LOW, 1.0),)
 
 
