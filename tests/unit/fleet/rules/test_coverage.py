@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -179,7 +180,7 @@ def test_every_hash_is_in_a_gap_exactly_when_no_living_claim_has_it(
             assert [gap.since for gap in gaps if value in gap.range] == [
                 ages[each] for each in ages if each == sixteenth
             ]
-        assert all(one.range.last < other.range.first for one, other in zip(gaps, gaps[1:], strict=False))
+        assert all(one.range.last < other.range.first for one, other in pairwise(gaps))
 
 
 def test_a_fleet_of_4096_ranges_that_all_fall_silent_is_looked_at_quickly() -> None:
