@@ -49,9 +49,7 @@ async def undrain(fleet: SmallFleet, name: str) -> str:
 async def empty(fleet: SmallFleet, name: str) -> list[str]:
     """What was told until it was."""
     told: list[str] = []
-    assert await emptied(
-        transport(fleet), NAMES, name, timeout_seconds=60, tell=told.append, today=lambda: 1.0e9
-    )
+    assert await emptied(transport(fleet), NAMES, name, timeout_seconds=60, tell=told.append, today=lambda: 1.0e9)
     return told
 
 
