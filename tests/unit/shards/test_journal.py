@@ -74,9 +74,8 @@ async def test_lists_and_changes_of_views_are_noted_with_what_told_of_them() -> 
 
 async def test_the_life_of_a_shard_is_noted_in_order() -> None:
     _, notes = await noted()
-    assert [note.what for note in notes if note.what in ("opened", "drained", "stopped")] == [
-        "opened", "drained", "stopped",
-    ]  # fmt: skip
+    life = ("opened", "draining", "drained", "stopped")
+    assert tuple(note.what for note in notes if note.what in life) == life
 
 
 async def test_a_pulse_notes_what_the_views_hold() -> None:
