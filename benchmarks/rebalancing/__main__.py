@@ -7,8 +7,8 @@
     QUICK=1 make bench-rebalancing                  as little as shows that it works; no target is judged
     DOCS=1 make bench-rebalancing                   writes docs/benchmarks/rebalancing.md as well
 
-Every quantity is measured on both servers in one run. Logs and journals are left in
-`$XDG_CACHE_HOME/shardfleet/bench-rebalancing`.
+Every quantity is measured on both servers in one run. Logs and journals are left in $LAB, by default
+`$XDG_CACHE_HOME/shardfleet/bench-rebalancing`, which is emptied first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SERVERS = ("embedded", "real")
 
 def main() -> int:
     names, servers = _chosen("ROWS", MEASUREMENTS), _chosen("SERVERS", SERVERS)
-    directory = cache_root() / "bench-rebalancing"
+    directory = Path(os.environ.get("LAB") or cache_root() / "bench-rebalancing")
     shutil.rmtree(directory, ignore_errors=True)
     quick, began = bool(os.environ.get("QUICK")), time.strftime("%Y-%m-%d %H:%M")
     load_before = os.getloadavg()[0]
