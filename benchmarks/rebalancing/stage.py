@@ -7,7 +7,6 @@ import contextlib
 import itertools
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -125,17 +124,10 @@ class Stage:
         return pod
 
     def end(self) -> None:
-        """All pods, at once."""
-        running = [pod.process for pod in self.pods.values() if pod.process is not None and pod.process.poll() is None]
-        for process in running:
-            process.terminate()
-        deadline = time.monotonic() + 30.0
-        for process in running:
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        """All pods, at once and without a farewell: what is measured has been."""
+        for pod in self.pods.values():
+            if pod.process is not None and pod.process.poll() is None:
+                pod.kill_all()
         self.pods.clear()
 
     # -- what is known -----------------------------------------------------------------------------------------------

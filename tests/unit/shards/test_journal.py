@@ -115,7 +115,7 @@ async def test_without_a_journal_nothing_is_made_of_reconciles_and_views(monkeyp
     await asyncio.sleep(1.0)
     await shard.drain(1.0)
     await world.close()
-    assert [note.what for note in made] == ["opened", "drained", "stopped"]
+    assert [note.what for note in made] == ["opened", "draining", "drained", "stopped"]
 
 
 def test_notes_survive_their_encoding_and_a_line_that_was_cut() -> None:
