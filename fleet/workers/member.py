@@ -250,7 +250,9 @@ class Member:
             return
         try:
             async with asyncio.timeout(max(0.1, self._until - self._clock())):
-                while not await self._left(record):
+                while True:
+                    if await self._left(record):
+                        break
                     await asyncio.sleep(RETRY_SECONDS * self._rng.random())
         except (CoordinationUnavailable, TimeoutError) as error:
             log.warning("leaving was not written (%s): the coordinator will fence this member", error)

@@ -219,6 +219,13 @@ class SmallFleet:
         await self._tasks.pop(name)
         del self.members[name]
 
+    async def fault_of(self, name: str) -> BaseException | None:
+        """Waits until the member ends by itself. What it ended of, None for an orderly end."""
+        task = self._tasks.pop(name)
+        await asyncio.wait((task,))
+        del self.members[name]
+        return task.exception()
+
     async def crash(self, name: str) -> None:
         """Ends without a release and without leaving, as a killed process does."""
         task = self._tasks.pop(name)

@@ -1,6 +1,6 @@
-"""What went wrong elsewhere with leases: renewals that fail, releases that come too late, clocks, names. In virtual time.
+"""What went wrong elsewhere with leases: renewals that fail, releases that come too late, clocks, names.
 
-The table is in docs/cases.md.
+In virtual time. The table is in docs/cases.md.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from fleet.workers.worker import Worker
 from shards import Context, Controller, Request
 from shards.api.client import Transport
 from shards.api.useragent import UserAgent
+from shards.ownership.fence import Fence
+from shards.reconciling.engine import Engine
 from shards.testing.virtual_time import loop_seconds
 from tests.integration.small_fleet import LEASE_SECONDS, WEBSITES, SmallFleet, eventually, running
 from tests.integration.test_ownership import LEASES, add_websites, settled, status_writer
@@ -86,6 +88,55 @@ async def test_b68_after_its_deadline_a_member_does_not_renew_but_joins_again_un
         assert fleet.server.recorder is not None
         refused = [each for each in fleet.server.recorder.entries if each.verb == "refused"]
         assert len(refused) < 10 * ACTING_SECONDS, "what conflicts again and again is not repeated at once"
+
+
+async def test_b74_a_member_whose_work_ends_by_a_fault_renews_no_more_and_acts_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process ends then, and its supervisor starts another one; here nobody does, and the shards go elsewhere."""
+    async with running(SmallFleet(status_writer), "a", "b") as fleet:
+        worker = fleet.members["a"]
+
+        def broken() -> None:
+            raise RuntimeError("a fault of our own")
+
+        monkeypatch.setattr(worker, "_evaluate", broken)
+        began = loop_seconds()
+        assert str(await fleet.fault_of("a")) == "a fault of our own"
+        ended = loop_seconds()
+        assert ended - began < 1
+        assert not acts(worker)
+        await asyncio.sleep(RENEW_SECONDS * 2)
+        assert [entry.name for entry in fleet.writes(LEASES, member="a") if entry.time > ended] == []
+        await fleet.all_open(within_seconds=LEASE_SECONDS + 4)
+        assert set(fleet.open_ranges().values()) == {"b"}
+
+
+async def test_b74_faults_in_the_loop_of_a_shards_queue_end_neither_the_loop_nor_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running(SmallFleet(status_writer, shards=2), "a") as fleet:
+        await add_websites(fleet, 6)
+        await settled(fleet, 6)
+        faults = 3
+
+        original = Engine._turn
+
+        async def broken(engine: Engine, fence: Fence) -> None:
+            nonlocal faults
+            faults -= 1
+            if faults >= 0:
+                raise RuntimeError("a fault of our own")
+            await original(engine, fence)
+
+        monkeypatch.setattr(Engine, "_turn", broken)
+        await add_websites(fleet, 6, prefix="later")
+        await eventually(
+            lambda: len({entry.name for entry in fleet.writes(WEBSITES, "status")}) == 12,
+            within_seconds=10,
+            what="every key is reconciled in spite of the faults",
+        )
+        assert faults < 0
 
 
 async def test_b83_a_renewal_whose_answer_is_lost_costs_neither_the_membership_nor_a_shard() -> None:
@@ -220,7 +271,8 @@ async def test_b73_a_member_that_leaves_ends_its_work_before_it_gives_up_the_rig
 async def test_b76_a_member_is_not_taken_for_one_whose_name_begins_like_its_own() -> None:
     names = [f"web-{ordinal}" for ordinal in range(11)]
     async with running(SmallFleet(status_writer, shards=22), *names) as fleet:
-        await eventually(lambda: set(fleet.open_ranges().values()) == set(names), within_seconds=30, what="all own some")
+        everybody = set(names)
+        await eventually(lambda: set(fleet.open_ranges().values()) == everybody, within_seconds=30, what="all own some")
         before = fleet.open_ranges()
         epoch = fleet.members["web-1"].member.epoch
         await fleet.crash("web-10")
