@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fleet.records.quarantine import QuarantineEntry
+
 
 class Telemetry:
     """Called on the event loop; must neither block nor raise. `fleet.health.metrics.FleetMetrics` is the one that
@@ -24,3 +26,12 @@ class Telemetry:
 
     def fenced(self) -> None:
         """This coordinator fenced a member."""
+
+    def key_quarantined(self, entry: QuarantineEntry) -> None:
+        """This worker counted the death that was one too many for a key."""
+
+    def key_released(self, entry: QuarantineEntry, why: str) -> None:
+        """This worker found that a quarantined key may run again. entry: as it was."""
+
+    def recycled(self) -> None:
+        """This worker takes the place of one that left because memory was short."""
