@@ -14,6 +14,7 @@ from functools import partial
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
 from shards.gates.parking import TICK_SECONDS
+from shards.informers.namespaced_store import NamespacedReader
 from shards.keyrange import KeyRange
 from shards.objects import Key, Resource
 from shards.ownership.fence import Fence
@@ -143,6 +144,12 @@ class Engine:
         self._meters.measured(now, self.queue, active, failing=self.failing.count(), waiting=self.waits.counts(now))
         self._meters.set_aside(*self.admission.counts)
         self._gate_meters.measured(now, self.parked.parking, self.fence)
+
+    def generation_of(self, key: Key) -> int | None:
+        """Of its spec; 0 where nobody knows. None: the view shows no such object."""
+        primaries = self.stores[self.controller.primary]
+        unseen = isinstance(primaries, NamespacedReader) and primaries.blind(key.namespace)
+        return 0 if unseen else primaries.generation_of(key)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""

@@ -27,6 +27,7 @@ from shards.errors import Undrained
 from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
 from shards.ownership.tenure import Tenure
+from shards.objects import Key
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.figures import Figures
@@ -118,6 +119,9 @@ class FakeShard:
     def waiting(self, most: int) -> list[WaitingKey]:
         return []
 
+    def generation_of(self, controller: str, key: Key) -> int | None:
+        return None
+
     def figures(self) -> list[Figures]:
         return []
 
@@ -132,6 +136,8 @@ class FakeShard:
             "parked": 1.0,
             "failing": 0.0,
             "waiting": 0.0,
+            "paused": 0.0,
+            "quarantined": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
         }
