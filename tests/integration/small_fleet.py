@@ -172,7 +172,6 @@ class SmallFleet:
                 revision="",
                 identity=identity_of([controller]),
                 scope=scope_of([controller], self.settings.scope),
-                partition_key=PartitionKey.UID,
                 lease_seconds=self.lease_seconds,
                 renew_seconds=self.lease_seconds / 4,
                 pid=count,
