@@ -16,8 +16,8 @@ from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Candidate, Office
 from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
-from fleet.office.standing_orders import StandingOrders
 from fleet.office.resharding import Resharding
+from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up

@@ -26,8 +26,8 @@ from fleet.workers.worker_settings import WorkerSettings
 from shards.errors import Undrained
 from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
-from shards.ownership.tenure import Tenure
 from shards.objects import Key
+from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.figures import Figures
