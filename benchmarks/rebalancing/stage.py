@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.rebalancing.bench import NotReached
 from benchmarks.rebalancing.depot import Depot
 from benchmarks.rebalancing.evidence import Notes, held_now
 from benchmarks.rebalancing.servers import PREFIX, BenchServer
@@ -176,10 +177,6 @@ class Stage:
             if record.holder.startswith(f"uid-of-{name}."):
                 return pod.name
         raise NotReached(f"{record.holder} is none of {sorted(self.pods)}")
-
-
-class NotReached(Exception):
-    """A fleet did not get where a row begins, or never came to what the row waits for."""
 
 
 @contextlib.asynccontextmanager

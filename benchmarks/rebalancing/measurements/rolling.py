@@ -9,8 +9,9 @@ import re
 import time
 from collections import defaultdict
 
-from benchmarks.rebalancing.bench import Bench, say
+from benchmarks.rebalancing.bench import Bench, on_each_server, say
 from benchmarks.rebalancing.evidence import Gap, handovers, percentile, reactions
+from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.rebalancing.stage import Stage, staged
 from benchmarks.table import Row
 from fleet.devcluster.judging.judge import judge
@@ -32,11 +33,11 @@ _TROUBLE = re.compile(r" (ERROR|CRITICAL) |failed, next try")
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
+    async def on(server: BenchServer) -> list[Row]:
         async with staged(server, "rolling", bench.directory) as stage:
-            rows += await _rows(stage, bench)
-    return rows
+            return await _rows(stage, bench)
+
+    return await on_each_server(bench, "rolling", on)
 
 
 async def _rows(stage: Stage, bench: Bench) -> list[Row]:
