@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +45,8 @@ def fleet_config(directory: Path, **changes: object) -> Path:
 class Pod:
     """Runs while the context is open. log: everything that its processes wrote to standard error.
 
-    revision: of the pod template, where one is told. command: that runs it, up to its options.
+    revision: of the pod template, where one is told. uid: "" for one that follows from the name. environment: beside
+    what the downward API gives. command: that runs it, up to its options.
     """
 
     name: str
@@ -54,6 +55,8 @@ class Pod:
     directory: Path
     namespace: str = "default"
     revision: str = ""
+    uid: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
     command: Sequence[str] = (FLEET, "run")
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -83,9 +86,10 @@ class Pod:
     def __enter__(self) -> Self:
         environment = os.environ | {
             "POD_NAME": self.name,
-            "POD_UID": f"uid-of-{self.name}",
+            "POD_UID": self.uid or f"uid-of-{self.name}",
             "POD_NAMESPACE": self.namespace,
             "POD_REVISION": self.revision,
+            **self.environment,
         }
         command = [*self.command, "--config", str(self.config)]
         command += ["--kubeconfig", str(self.kubeconfig), "--run-dir", str(self.run_dir)]
