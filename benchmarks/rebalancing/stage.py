@@ -181,7 +181,7 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def staged(server: BenchServer, name: str, root: Path, *, whole: bool = False) -> AsyncIterator[Stage]:
-    """A stage without pods or parcels. At its end the pods are ended and the parcels removed.
+    """A stage without pods or parcels. At its end the pods are ended.
 
     root: everything that is written stays in a directory below it.
     """
@@ -200,6 +200,7 @@ async def staged(server: BenchServer, name: str, root: Path, *, whole: bool = Fa
                 yield stage
             finally:
                 await asyncio.to_thread(stage.end)
-                await depot.clear()
+                if server.shared:
+                    await depot.clear()
     finally:
         await transport.close()

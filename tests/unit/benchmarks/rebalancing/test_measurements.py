@@ -74,6 +74,7 @@ def test_a_swap_takes_one_range_of_each_of_two_members_and_another_one_the_next_
 class _Server:
     name: str
     kubeconfig: Path = Path()
+    shared: bool = False
 
     def writes(self, namespace: str) -> list[Entry]:
         return []
