@@ -125,6 +125,9 @@ class FakeShard:
     def figures(self) -> list[Figures]:
         return []
 
+    def generation_of(self, controller: str, key: Key) -> int | None:
+        return 1
+
     @property
     def closed(self) -> str:
         return "" if self.open else "its views are being listed"
