@@ -53,7 +53,7 @@ class FleetMetrics(Telemetry):
             "Ranges of the map that nobody holds, as the coordinator sees it.",
             registry=registry,
         )
-        self.unowned_seconds = Gauge(
+        self.longest_unowned = Gauge(
             "shardfleet_unowned_seconds",
             "Time for which the key that has waited longest has had no living owner, as Leases say.",
             registry=registry,

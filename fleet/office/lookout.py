@@ -93,7 +93,7 @@ class Lookout:
 
     def measure(self, metrics: FleetMetrics) -> None:
         """Sets the gauges of this agent."""
-        metrics.unowned_seconds.set(self.unowned_seconds)
+        metrics.longest_unowned.set(self.unowned_seconds)
         metrics.unowned_share.set(self.unowned_share)
         metrics.ownership_seen.set(int(self.sees))
         metrics.double_owners.set(self.double_owners)
