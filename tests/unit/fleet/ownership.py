@@ -119,9 +119,6 @@ class FakeShard:
     def waiting(self, most: int) -> list[WaitingKey]:
         return []
 
-    def generation_of(self, controller: str, key: Key) -> int | None:
-        return None
-
     def figures(self) -> list[Figures]:
         return []
 
