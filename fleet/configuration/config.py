@@ -54,6 +54,13 @@ class WorkersConfig(Section, frozen=True):
     """How much of the load each worker of this pod should carry, as a multiple of what a worker of weight 1 carries,
     0.01 to 100. Default 1: all alike. The environment variable FLEET_WEIGHT goes before it, for pods that are larger
     or smaller than the others."""
+    memory_limit_mib: int = msgspec.field(default=0, name="memoryLimitMiB")
+    """Memory in MiB that one worker may use, 0 or more. Default 0: only the limit of the pod's container counts, which
+    its processes share. A worker that nears it is recycled (see recycleAtShare)."""
+    recycle_at_share: float = 0.85
+    """Part of either limit, above 0 up to 1, from which on the largest worker of the pod hands its shards over, ends,
+    and is started again. Default 0.85: handing over takes seconds, in which more may be needed. 1 leaves it to the
+    kernel, which kills a process without a warning."""
 
     @property
     def grace_seconds(self) -> float:
@@ -220,6 +227,11 @@ class FleetConfig(Section, frozen=True):
     def digest(self) -> str:
         """16 hex digits over all fields with their defaults filled in: equal for configs that mean the same."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
+
+    @property
+    def away_seconds(self) -> float:
+        """How long a worker stays away that keeps dying: until others have been given its shards, and claimed them."""
+        return 2 * self.coordination.lease_seconds + self.rebalance.restart_grace_seconds + 2.0
 
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""

@@ -33,6 +33,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "workers.drainSeconds": (_ABOVE_ZERO, _ENDLESS),
     "workers.leaveSeconds": (0, _ENDLESS),
     "workers.weight": (MIN_WEIGHT, MAX_WEIGHT),
+    "workers.memoryLimitMiB": (0, _ENDLESS),
+    "workers.recycleAtShare": (_ABOVE_ZERO, 1),
     "coordination.leaseSeconds": (2, 600),
     "coordination.renewSeconds": (_ABOVE_ZERO, 600),
     "coordination.candidates": (1, 16),

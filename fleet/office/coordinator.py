@@ -19,6 +19,7 @@ from fleet.office.candidate import Candidate, Office
 from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
 from fleet.office.resharding import Resharding
+from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
@@ -65,6 +66,7 @@ class Coordinator:
         self.clock = clock
         self.today = today
         self.memory = Memory()
+        self.orders = StandingOrders()
         self.candidate = Candidate(
             coordination,
             me,
@@ -95,6 +97,10 @@ class Coordinator:
     def view(self) -> CoordinationView:
         assert self._view is not None, "run() opens the view"
         return self._view
+
+    @property
+    def has_view(self) -> bool:
+        return self._view is not None
 
     @property
     def unowned_ranges(self) -> int:
@@ -149,6 +155,8 @@ class Coordinator:
     async def _follow(self) -> None:
         async for _ in self.view.changes():
             self.memory.watch.observe(self.view.members, self.clock())
+            if self.view.synced:
+                self.orders.follow(self.view.documents.get(DocumentName.CONTROLS))
             self._wake.set()
 
     async def _govern(self) -> None:
@@ -199,6 +207,7 @@ class Coordinator:
         if stored.map.coordinator_epoch < office.epoch:
             await self.registrar.write_map(office, replace(stored.map, coordinator_epoch=office.epoch), stored)
             return
+        ordered = self.view.documents.get(DocumentName.CONTROLS)
         look = Look(
             office.epoch,
             stored.map,
@@ -206,7 +215,8 @@ class Coordinator:
             dict(self.view.members),
             office.renewed_at,
             self.lease_seconds,
-            today=self.today(),
+            self.orders.follow(ordered),
+            self.today(),
         )
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
         self.config.look(self.view.documents.get(DocumentName.CONFIG))
@@ -216,3 +226,6 @@ class Coordinator:
             await self.registrar.write_map(office, relaid, stored)
             return
         await self.registrar.carry_out(office, agenda, stored, self.memory)
+        over = self.orders.over(look.members.values(), self.clock())
+        if over and ordered is not None:
+            await self.orders.end(self.coordination, ordered, over, not_after=office.until)
