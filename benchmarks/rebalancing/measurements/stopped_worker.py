@@ -56,7 +56,7 @@ PARCELS_A_KIND = 4
 HIT_SECONDS = 4.0
 LAND_SECONDS = 1.5
 CONFIG_MAPS = Resource.parse("v1/configmaps")
-WRITES_HELD = ("create", "update", "patch", "delete")
+HELD = Partition(way="to_server", match=Match(verbs=("create", "update", "patch", "delete")))
 """By the proxy. Reads go on: a deletion makes one before it is sent."""
 PRIMARY_KINDS = ("status", "create", "update", "delete", "apply")
 
@@ -162,7 +162,7 @@ async def _round(
     assert pod.process is not None
     pod.process.send_signal(signal.SIGSTOP)
     hold = (
-        proxy.faults.inject(Partition(way="to_server", match=Match(verbs=WRITES_HELD))) if proxy is not None else None
+        proxy.faults.inject(HELD) if proxy is not None else None
     )
     armed = missing[: WORKERS - 1]
     await asyncio.to_thread(_arm, failpoints, armed)
