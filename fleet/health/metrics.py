@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from fleet.health.range_steps import Cause, RangeStep, Step
 from fleet.health.telemetry import Telemetry
+from fleet.records.quarantine import QuarantineEntry
 
 _RENEW_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _UNOWNED_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -53,6 +54,22 @@ class FleetMetrics(Telemetry):
             "Ranges of the map that nobody holds, as the coordinator sees it.",
             registry=registry,
         )
+        self.longest_unowned = Gauge(
+            "shardfleet_unowned_seconds",
+            "Time for which the key that has waited longest has had no living owner, as Leases say.",
+            registry=registry,
+        )
+        self.unowned_share = Gauge(
+            "shardfleet_unowned_share", "Part of the hash space without a living owner, 0 to 1.", registry=registry
+        )
+        self.ownership_seen = Gauge(
+            "shardfleet_ownership_seen", "1 while this agent can see who owns what.", registry=registry
+        )
+        self.double_owners = Gauge(
+            "shardfleet_double_owners",
+            "Findings of two owners of one key in the last two minutes.",
+            registry=registry,
+        )
         self.handovers = Counter(
             "shardfleet_handovers_total", "Steps of ranges on this member.", ["phase"], registry=registry
         )
@@ -86,12 +103,23 @@ class FleetMetrics(Telemetry):
         self.coordinator_epoch = Gauge(
             "shardfleet_coordinator_epoch", "Epoch of this process's last term as coordinator.", registry=registry
         )
+        self.frozen = Gauge(
+            "shardfleet_frozen", "1 while somebody has ordered that nothing moves by choice.", registry=registry
+        )
         self.map_version = Gauge("shardfleet_map_version", "Version of the map that is followed.", registry=registry)
         self.loop_blocks = Counter(
             "shardfleet_loop_blocks_total", "Times that the event loop stood still for a second.", registry=registry
         )
         self.loop_blocked_seconds = Counter(
             "shardfleet_loop_blocked_seconds_total", "Time that it stood still.", registry=registry
+        )
+        self.keys_quarantined = Counter(
+            "shardfleet_keys_quarantined_total",
+            "Keys that were quarantined because they ended workers.",
+            registry=registry,
+        )
+        self.recycles = Counter(
+            "shardfleet_worker_recycles_total", "Workers that left because memory was short.", registry=registry
         )
         self.log_lines_dropped = Counter(
             "shardfleet_log_lines_dropped_total", "Log lines that found the queue full.", registry=registry
@@ -117,6 +145,12 @@ class FleetMetrics(Telemetry):
 
     def fenced(self) -> None:
         self.fences.inc()
+
+    def key_quarantined(self, entry: QuarantineEntry) -> None:
+        self.keys_quarantined.inc()
+
+    def recycled(self) -> None:
+        self.recycles.inc()
 
     def dropped(self, lines: int) -> None:
         """Log lines that were dropped so far."""

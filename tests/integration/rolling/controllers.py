@@ -42,5 +42,5 @@ def reconcile_in_thread(ctx: PlainContext, request: Request) -> None:
 
 
 def _is_due(site: Object) -> bool:
-    status: Object = site.get("status") or {}
-    return bool(status.get("observedGeneration") != site["metadata"]["generation"])
+    status, metadata = site.get("status") or {}, site["metadata"]
+    return bool(status.get("observedGeneration") != metadata["generation"])
