@@ -24,9 +24,9 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.rebalancing.actor import ACT, NEEDS_CHILD, READY
-from benchmarks.rebalancing.bench import Bench, say
+from benchmarks.rebalancing.bench import Bench, NotReached, say
 from benchmarks.rebalancing.depot import PARCELS
-from benchmarks.rebalancing.stage import BenchPod, NotReached, Stage, staged
+from benchmarks.rebalancing.stage import BenchPod, Stage, staged
 from benchmarks.rebalancing.stopping_pod import KINDS, Hit
 from benchmarks.table import Row
 from fleet.devcluster.faults import Match
