@@ -18,6 +18,9 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
     begin, end           of the journal. cause: the incarnation; figures: wall, seconds since 1970 at that time
     opened, drained,     one shard: its gate is open; its reconciles have ended for good; its views are closed.
       stopped            epoch: of the shard
+    step                 of a range on its way from owner to owner. cause: which (`fleet.health.range_steps.Step`);
+                         outcome: how it came to its owner, or why; seconds: since the step before that it refers to;
+                         figures: unowned, seconds without an owner, of a range that opened after a handover
     started              a reconcile. uid, key. views: version of each view. seconds: since it could have started
     ended                the same. outcome: as in the metric of reconciles. seconds: that it took
     lost                 lines could not be written, up to this one. count: how many

@@ -99,9 +99,9 @@ class Shard:
         self.open = True
         self._note("opened")
         self._deadline_task = asyncio.create_task(self._watch_deadline(tenure), name=f"deadline {self.range.short}")
-        # Every primary is reconciled once by its new owner.
+        # Every primary is reconciled once by its new owner, whatever was delayed, parked or failing at the last one.
         for engine in self._engines:
-            await engine.add_all()
+            engine.begin_with_all()
 
     async def drain(self, grace_seconds: float) -> Watermark:
         """Ends all reconciles (the last ones by cancelling them after the grace), ends the tenure, and says how far the

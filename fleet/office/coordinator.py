@@ -15,8 +15,9 @@ from fleet.backends.confirmation import keep_confirmed
 from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Candidate, Office
 from fleet.office.registrar import FleetLayout, Registrar
+from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
-from fleet.records.record import Incarnation
+from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
 from fleet.rules.planner import PlanSettings
@@ -54,6 +55,7 @@ class Coordinator:
         self.plan_settings = plan_settings
         self.clock = clock
         self.memory = Memory()
+        self.orders = StandingOrders()
         self.candidate = Candidate(
             coordination,
             me,
@@ -84,6 +86,10 @@ class Coordinator:
     def view(self) -> CoordinationView:
         assert self._view is not None, "run() opens the view"
         return self._view
+
+    @property
+    def has_view(self) -> bool:
+        return self._view is not None
 
     @property
     def unowned_ranges(self) -> int:
@@ -138,6 +144,8 @@ class Coordinator:
     async def _follow(self) -> None:
         async for _ in self.view.changes():
             self.memory.watch.observe(self.view.members, self.clock())
+            if self.view.synced:
+                self.orders.follow(self.view.documents.get(DocumentName.CONTROLS))
             self._wake.set()
 
     async def _govern(self) -> None:
@@ -187,6 +195,7 @@ class Coordinator:
         if stored.map.coordinator_epoch < office.epoch:
             await self.registrar.write_map(office, replace(stored.map, coordinator_epoch=office.epoch), stored)
             return
+        ordered = self.view.documents.get(DocumentName.CONTROLS)
         look = Look(
             office.epoch,
             stored.map,
@@ -194,6 +203,10 @@ class Coordinator:
             dict(self.view.members),
             office.renewed_at,
             self.lease_seconds,
+            self.orders.follow(ordered),
         )
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
         await self.registrar.carry_out(office, agenda, stored, self.memory)
+        over = self.orders.over(look.members.values(), self.clock())
+        if over and ordered is not None:
+            await self.orders.end(self.coordination, ordered, over, not_after=office.until)
