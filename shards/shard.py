@@ -110,6 +110,7 @@ class Shard:
         Raises Undrained when a reconcile cannot be cancelled: the process must exit and the shard must not be released.
         """
         self.open = False
+        self._note("draining")
         if self._tenure is not None:
             grace_seconds = min(grace_seconds, self._tenure.deadline() - self._runtime.clock())
         try:

@@ -25,11 +25,12 @@ class ShardsConfig(Section, frozen=True):
 
     count: int = 16
     """Number of shards, 1 to 4096. Default 16: enough for eight workers with two shards each, and cheap when idle.
-    More shards move less work at a time; each costs a Lease, and in each worker a watch per resource."""
+    More shards move less work at a time; each costs a Lease, and in each worker a watch per resource. A running fleet
+    follows it in the ConfigMap."""
     partition_by: PartitionKey = PartitionKey.UID
     """Which part of a primary object decides its shard: uid, namespace or name. Default uid: spreads evenly, and an
     API server with ShardedListAndWatch filters by it. namespace keeps a tenant's objects together; name survives
-    delete-and-recreate. Changing it needs a restart of every pod."""
+    delete-and-recreate. A running fleet follows it in the ConfigMap: every shard changes hands then."""
     auto_split: bool = False
     """Whether `count` is only a floor and hot shards are split. Default false: a number that changes by itself
     surprises. Only false is supported so far."""
@@ -229,7 +230,6 @@ class FleetConfig(Section, frozen=True):
         """The part that a shard needs."""
         queue, scope = self.queue, self.scope
         return ShardSettings(
-            partition_by=self.shards.partition_by,
             server_side_sharding=self.feature_gates.server_side_sharding,
             queue=QueueSettings(
                 max_concurrent_reconciles=queue.max_concurrent_reconciles,

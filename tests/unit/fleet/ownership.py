@@ -228,7 +228,7 @@ class Fleet:
         reaped: bool = False,
         supervisor: str = "",
         identity: str = IDENTITY,
-        partition_key: PartitionKey = PartitionKey.UID,
+        partition_keys: tuple[PartitionKey, ...] = tuple(PartitionKey),
     ) -> Worker:
         """Start a member, under the next count of its supervisor. reaped: its supervisor saw the last process die."""
         supervisor = supervisor or f"supervisor-of-{name}"
@@ -247,7 +247,7 @@ class Fleet:
                 revision="",
                 identity=identity,
                 scope="everything",
-                partition_key=partition_key,
+                partition_keys=partition_keys,
                 lease_seconds=self.lease_seconds,
                 renew_seconds=self.lease_seconds / 4,
                 leave_seconds=self.leave_seconds,
