@@ -175,11 +175,15 @@ def _make_keeper(
     return QuarantineKeeper(
         worker.coordination,
         runtime.suspects,
-        KeeperSettings(worker.settings.name, plan.revision, plan.config.shards.partition_by),
+        KeeperSettings(worker.settings.name, plan.revision),
         deaths=start.deaths,
         counted=start.flights.counted if start.flights is not None else lambda: None,
         document=document,
-        shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
+        shards=lambda: [
+            (each, runner.shard)
+            for each, runner in worker.runners.items()
+            if runner.shard is not None and runner.shard.open
+        ],
         telemetry=metrics,
         today=time.time,
     )

@@ -7,11 +7,13 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
+from fleet.processes.restarts import QUICK_DEATHS
 from fleet.records.quarantine import Quarantine, parse_quarantine
 from shards.api.client import Client
 from shards.errors import NotFound
@@ -88,6 +90,11 @@ class Stage:
             return bool(found["shards"]) and not found["unowned"]
         return False
 
+    def owners(self) -> set[str]:
+        with contextlib.suppress(Exception):
+            return {row["owner"] for row in fleet_status(self.server.kubeconfig)["shards"]}
+        return set()
+
 
 @contextlib.asynccontextmanager
 async def staged(directory: Path) -> AsyncIterator[Stage]:
@@ -163,14 +170,36 @@ async def test_a_worker_that_is_asked_to_recycle_hands_over_and_is_started_again
         with Pod("web-0", config(tmp_path), stage.server.kubeconfig, tmp_path) as pod:
             await eventually(stage.all_owned, within_seconds=30, what="all shards are owned")
             os.kill(pod.children()["worker-0"].pid, signal.SIGUSR1)
-            await eventually(
-                lambda: "worker-0" in pod.children() and pod.children()["worker-0"].count == 2,
-                within_seconds=30,
-                what="the worker is started again",
-            )
+            await eventually(partial(runs_as, pod, 2), within_seconds=30, what="the worker is started again")
             await eventually(stage.all_owned, within_seconds=30, what="all shards are owned again")
             assert await stage.done() == {"good"}
             assert (await stage.quarantine()).entries == {}
         log = pod.log.read_text()
         assert "exit code 82" in log
         assert "left for good" in log
+
+
+def runs_as(pod: Pod, count: int) -> bool:
+    child = pod.children().get("worker-0")
+    return child is not None and child.count == count
+
+
+async def test_a_worker_that_keeps_dying_loses_its_shards_and_comes_back_like_one_that_joins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENDED", str(tmp_path))
+    async with staged(tmp_path) as stage:
+        with Pod("web-0", config(tmp_path), stage.server.kubeconfig, tmp_path) as pod:
+            await eventually(stage.all_owned, within_seconds=30, what="all shards are owned")
+            for count in range(1, QUICK_DEATHS + 2):
+                await eventually(partial(runs_as, pod, count), within_seconds=20, what=f"incarnation {count}")
+                pod.kill("worker-0")
+            await eventually(
+                lambda: stage.all_owned() and stage.owners() == {"web-0-1"},
+                within_seconds=12,
+                what="the other worker owns everything",
+            )
+            assert "worker-0" not in pod.children()
+            await eventually(
+                lambda: stage.owners() == {"web-0-0", "web-0-1"}, within_seconds=40, what="it is given shards again"
+            )
