@@ -218,6 +218,7 @@ class FleetConfig(Section, frozen=True):
         return ShardSettings(
             partition_by=self.shards.partition_by,
             server_side_sharding=self.feature_gates.server_side_sharding,
+            slot_labels=self.feature_gates.slot_labels,
             queue=QueueSettings(
                 max_concurrent_reconciles=queue.max_concurrent_reconciles,
                 base_delay_seconds=queue.base_delay_seconds,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
@@ -25,7 +24,7 @@ from fleet.workers.worker_settings import WorkerSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of, scope_of
 from shards.clock import boot_seconds
-from shards.errors import ApiError, Unreachable
+from shards.filtering.prober import Prober, targets_of
 from shards.journal import Journal
 from shards.keyrange import KeyRange
 from shards.metrics import RequestMetrics, ShardMetrics
@@ -33,9 +32,10 @@ from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.shard import Shard
 from shards.transport.kube import KubeTransport, connect
-from shards.watching.source import probe_server_side_sharding
+from shards.view_filters import best_sources
 
-log = logging.getLogger(__name__)
+SETTLE_SECONDS = 5.0
+"""For the first look at what the server filters. A view that opens before it is known is opened anew afterwards."""
 
 
 def member_name(plan: RunPlan, slot: int) -> str:
@@ -50,7 +50,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
-    runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    runtime = _make_runtime(plan, transport, ShardMetrics(registry), journal)
     worker = _make_worker(start, plan, runtime, metrics)
     watchdog = Watchdog(
         asyncio.get_running_loop(),
@@ -61,40 +61,38 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
 
     def metrics_now() -> bytes:
         _measure(worker, watchdog, metrics)
-        runtime.limiter.measure()
+        runtime.measure()
         return snapshot(registry)
 
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
     await health.start()
     watchdog.start()
-    following = asyncio.create_task(_follow(file, plan, transport, runtime), name="config file")
+    prober = _make_prober(plan, runtime, member_name(plan, start.slot))
+    await prober.settle(SETTLE_SECONDS)
+    probing = asyncio.create_task(prober.run(), name="filters")
+    following = asyncio.create_task(_follow(file, runtime), name="config file")
     try:
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
+        probing.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
 
 
-async def _follow(file: LiveFile | None, plan: RunPlan, transport: KubeTransport, runtime: WorkerRuntime) -> None:
+async def _follow(file: LiveFile | None, runtime: WorkerRuntime) -> None:
     """What of the config file may change while a worker runs. Shards whose views have to be opened anew for it are
     turned over by the worker, one after the other."""
 
     async def change(config: FleetConfig) -> None:
-        settings = config.shard_settings()
-        if settings.server_side_sharding != runtime.settings.server_side_sharding:
-            wanted = config.feature_gates.server_side_sharding
-            runtime.server_side_sharding = await _server_filters(transport, plan, wanted)
-        runtime.change(settings)
+        runtime.change(config.shard_settings())
 
     await follow_config(file, change)
 
 
-async def _make_runtime(
-    plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics, journal: Journal
-) -> WorkerRuntime:
+def _make_runtime(plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics, journal: Journal) -> WorkerRuntime:
     settings = plan.config.shard_settings()
     return WorkerRuntime(
         transport=transport,
@@ -103,7 +101,6 @@ async def _make_runtime(
         settings=settings,
         metrics=metrics,
         slots=Slots(settings.queue.max_concurrent_reconciles),
-        server_side_sharding=await _server_filters(transport, plan, plan.config.feature_gates.server_side_sharding),
         labels=plan.labels,
         product=PRODUCT,
         journal=journal,
@@ -151,26 +148,17 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
     return worker
 
 
-async def _server_filters(transport: KubeTransport, plan: RunPlan, wanted: str) -> bool:
-    """Whether shardSelector is honoured (design 5.1): as configured, else probed on a collection that is not empty."""
-    if wanted != "auto":
-        return wanted == "on"
-    primaries = [controller.primary for controller in plan.controllers]
-    scope = plan.config.scope.namespaces
-    places = [(primary, where) for where in scope or ("",) for primary in primaries]
-    for resource, namespace in (*places, (LEASES, ""), (LEASES, plan.namespace)):
-        try:
-            proven = await probe_server_side_sharding(
-                transport, resource, plan.config.shards.partition_by, namespace=namespace
-            )
-        except (ApiError, Unreachable) as error:
-            log.info("server-side sharding could not be probed on %s: %s", resource, error)
-            continue
-        if proven is not None:
-            log.info("server-side sharding: %s", "honoured" if proven else "not offered, filtering here")
-            return proven
-    log.info("server-side sharding: nothing to probe it with, filtering here until the next start")
-    return False
+def _make_prober(plan: RunPlan, runtime: WorkerRuntime, member: str) -> Prober:
+    """Of what the views of all shards may be filtered by."""
+    return Prober(
+        runtime.filters,
+        runtime.limited,
+        targets_of(best_sources(plan.controllers, runtime.settings)),
+        runtime.settings.partition_by,
+        # Leases of nodes and of every fleet's members: hardly any cluster has none.
+        stand_ins=((LEASES, ""), (LEASES, plan.namespace)),
+        user_agent=str(UserAgent(PRODUCT, member=member, reason="probe")),
+    )
 
 
 def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:
