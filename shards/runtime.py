@@ -43,6 +43,11 @@ def switches_of(settings: ShardSettings) -> dict[FilterMode, Switch]:
     }
 
 
+MENDS_PER_SECOND = 1.0
+MENDS_AT_ONCE = 10.0
+"""Of one worker: enough for a label that somebody took away. All children at once are the work of `fleet adopt`."""
+
+
 @dataclass
 class WorkerRuntime:
     """slots: one per reconcile that may run at a time, over all shards. product: first word of every User-Agent.
@@ -77,6 +82,8 @@ class WorkerRuntime:
     labels: Mapping[str, str] = field(default_factory=dict)
     gates: WorkerGates = field(init=False)
     filters: FilterLadder = field(init=False)
+    mends: TokenBucket = field(init=False)
+    """Writes that do no more than give a child its slot label."""
     limiter: RequestLimiter = field(init=False)
     limited: Transport = field(init=False)
     turn: LoopTurn = field(init=False)
@@ -85,6 +92,7 @@ class WorkerRuntime:
     def __post_init__(self) -> None:
         self.limiter = RequestLimiter(self.settings.client, self.clock, self.meters)
         self.turn = LoopTurn(self.clock)
+        self.mends = TokenBucket(MENDS_PER_SECOND, MENDS_AT_ONCE, self.clock())
         self.gates = WorkerGates(self.settings.rollout, self.labels, self.clock)
         self.filters = FilterLadder(self.clock, self.rng, told=self._filter_changed)
         if self.server_side_sharding is not None:
