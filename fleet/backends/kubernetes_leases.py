@@ -1,7 +1,7 @@
-"""Coordination on an API server: Leases for members, shards and the coordinator, one ConfigMap for the map.
+"""Coordination on an API server: Leases for members, shards and the coordinator, ConfigMaps for map and documents.
 
 Every write is a PUT with a resourceVersion or a POST: a compare-and-swap. A write replaces the object's labels and
-annotations whole: what others put there does not stay.
+annotations whole: what others put there does not stay. Documents are patched, since they are other people's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from fleet.backends.kubernetes_view import KubernetesView
 from fleet.backends.record_api import RecordApi
 from fleet.records.coordination import CoordinationUnavailable
+from fleet.records.document import changed_document, created_document, labelled_document
 from fleet.records.lease_records import (
     Lease,
     coordinator_record,
@@ -25,13 +26,21 @@ from fleet.records.lease_records import (
 )
 from fleet.records.map_record import configmap_from_map, stored_map
 from fleet.records.object_names import CONFIG_MAPS, LEASES, Kind, Names
-from fleet.records.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord, StoredMap
+from fleet.records.record import (
+    CoordinatorRecord,
+    Document,
+    DocumentName,
+    MemberRecord,
+    ShardMap,
+    ShardRecord,
+    StoredMap,
+)
 from fleet.records.shard_lease import lease_from_shard, shard_record
 from shards.api.client import Transport
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange, PartitionKey
 
-R = TypeVar("R", StoredMap, MemberRecord, ShardRecord)
+R = TypeVar("R", StoredMap, MemberRecord, ShardRecord, Document)
 V = TypeVar("V")
 
 REQUEST_TIMEOUT_SECONDS = 5.0
@@ -135,6 +144,22 @@ class KubernetesCoordination:
         body = lease_from_coordinator(self.names, new, replaces=replaces, times=times)
         answer = await self._api.write(LEASES, body, not_after=not_after)
         return coordinator_record(self._lease(answer), self.names.fleet)
+
+    async def read_document(self, name: DocumentName) -> Document | None:
+        body = await self._api.get(CONFIG_MAPS, self.names.document(name))
+        return None if body is None else self._document(body)
+
+    async def write_document(self, new: Document, *, not_after: float | None = None) -> Document:
+        if not new.version:
+            body = await self._api.write(CONFIG_MAPS, created_document(self.names, new), not_after=not_after)
+        else:
+            name = self.names.document(new.name)
+            body = await self._api.patch(CONFIG_MAPS, name, changed_document(new), not_after=not_after)
+        return self._document(body)
+
+    def _document(self, body: bytes) -> Document:
+        found = labelled_document(body, self.names)
+        return self._noted(Kind.DOCUMENT, self.names.document(found.name), found)
 
     def watch(self, *, members: bool) -> KubernetesView:
         view = KubernetesView(self._api, members=members, clock=self._clock, rng=self._rng, on_close=self._views.remove)

@@ -15,14 +15,22 @@ from fleet.backends.record_cache import Record
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
 from fleet.records.map_record import check_layout
 from fleet.records.object_names import Kind
-from fleet.records.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord, StoredMap
+from fleet.records.record import (
+    CoordinatorRecord,
+    Document,
+    DocumentName,
+    MemberRecord,
+    ShardMap,
+    ShardRecord,
+    StoredMap,
+)
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange, PartitionKey
 
 _ONLY = "only"
 """Name of the map, and of the coordinator's record."""
 
-W = TypeVar("W", StoredMap, MemberRecord, ShardRecord, CoordinatorRecord)
+W = TypeVar("W", StoredMap, MemberRecord, ShardRecord, CoordinatorRecord, Document)
 T = TypeVar("T")
 
 
@@ -77,6 +85,12 @@ class LocalCoordination:
         self, new: CoordinatorRecord, replaces: str, *, not_after: float | None = None
     ) -> CoordinatorRecord:
         return await self._write(Kind.COORDINATOR, _ONLY, new, replaces, not_after)
+
+    async def read_document(self, name: DocumentName) -> Document | None:
+        return cast("Document | None", await self._read(Kind.DOCUMENT, str(name)))
+
+    async def write_document(self, new: Document, *, not_after: float | None = None) -> Document:
+        return await self._write(Kind.DOCUMENT, str(new.name), new, new.version, not_after)
 
     def watch(self, *, members: bool) -> LocalView:
         view = LocalView(self.store, self.faults, members=members, clock=self.clock, on_close=self._views.remove)

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeVar, cast
 from fleet.backends.record_cache import Record
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
 from fleet.records.object_names import Kind
-from fleet.records.record import CoordinatorRecord, MemberRecord, ShardRecord, StoredMap
+from fleet.records.record import CoordinatorRecord, Document, MemberRecord, ShardRecord, StoredMap
 
-W = TypeVar("W", StoredMap, MemberRecord, ShardRecord, CoordinatorRecord)
+W = TypeVar("W", StoredMap, MemberRecord, ShardRecord, CoordinatorRecord, Document)
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class LocalStore:
 
 
 def _stamped(new: W, version: str, uid: str) -> W:
-    if isinstance(new, StoredMap):
+    if isinstance(new, StoredMap | Document):
         return new._replace(version=version)
     if isinstance(new, CoordinatorRecord):
         return replace(new, version=version)

@@ -9,11 +9,12 @@ import msgspec
 
 from fleet.backends.record_cache import Record
 from fleet.records.coordination import CasConflict, CoordinationUnavailable, MapUnreadable
+from fleet.records.document import document
 from fleet.records.lease_records import Lease, Times, lease_of, member_record, micro_time
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import CONFIG_MAPS, LEASES, Kind, Names
 from fleet.records.shard_lease import shard_record
-from shards.api.client import Transport
+from shards.api.client import JSON, MERGE_PATCH, Transport
 from shards.errors import ApiError, Conflict, NotFound, NotOwner, Unreachable
 from shards.objects import Meta, Object, Resource
 from shards.settings import ScopeSettings
@@ -35,7 +36,7 @@ class _Items(msgspec.Struct):
 
 
 def resource_of(kind: Kind) -> Resource:
-    return CONFIG_MAPS if kind is Kind.MAP else LEASES
+    return CONFIG_MAPS if kind in (Kind.MAP, Kind.DOCUMENT) else LEASES
 
 
 def scope_of(kind: Kind, names: Names) -> ScopeSettings:
@@ -87,6 +88,8 @@ class RecordApi:
                 return stored_map(msgspec.json.decode(raw), self.names.fleet)
             except (MapUnreadable, msgspec.DecodeError, RecursionError):
                 return None
+        if kind is Kind.DOCUMENT:
+            return document(raw, self.names)
         lease = self.lease(raw)
         if lease is None:
             return None
@@ -139,6 +142,21 @@ class RecordApi:
                     raise
                 raise CasConflict(f"{name} is gone") from error
 
+    async def patch(self, resource: Resource, name: str, patch: Object, *, not_after: float | None = None) -> bytes:
+        """A merge patch, which names the version that it changes."""
+        with _told(f"change of {name}", write=True):
+            try:
+                return await self._request(
+                    "PATCH",
+                    resource,
+                    name,
+                    body=msgspec.json.encode(patch),
+                    content_type=MERGE_PATCH,
+                    not_after=not_after,
+                )
+            except NotFound as error:
+                raise CasConflict(f"{name} is gone") from error
+
     async def delete(self, resource: Resource, name: str, *, uid: str, version: str) -> None:
         """Deletes that object at that version only. Without effect where it is gone."""
         body = {
@@ -160,6 +178,7 @@ class RecordApi:
         *,
         query: Sequence[tuple[str, str]] = (),
         body: bytes | None = None,
+        content_type: str = JSON,
         not_after: float | None = None,
     ) -> bytes:
         return await self.transport.request(
@@ -167,6 +186,7 @@ class RecordApi:
             resource.path(self.names.namespace, name),
             query=query,
             body=body,
+            content_type=content_type,
             user_agent=self.user_agent(),
             timeout_seconds=self.timeout_seconds,
             not_after=not_after,

@@ -9,21 +9,21 @@ from fleet.backends.changes import Changes
 from fleet.backends.followed import Followed
 from fleet.records.coordination import Change
 from fleet.records.object_names import Kind
-from fleet.records.record import MemberRecord, ShardRecord, ShardStatus, StoredMap
+from fleet.records.record import Document, DocumentName, MemberRecord, ShardRecord, ShardStatus, StoredMap
 from shards.keyrange import KeyRange
 
-Record = StoredMap | ShardRecord | MemberRecord
+Record = StoredMap | ShardRecord | MemberRecord | Document
 
 
 class RecordCache:
-    """Map, shards and (where asked for) members, each followed by itself, and the consumers that hear of changes.
+    """Map, shards, documents and (where asked for) members, each followed by itself, and who hears of changes.
 
     Records are entered under the name of the object that holds them. Readers get snapshots: a mapping that was handed
     out never changes.
     """
 
     def __init__(self, *, members: bool) -> None:
-        self.kinds = (Kind.MAP, Kind.SHARD, Kind.MEMBER) if members else (Kind.MAP, Kind.SHARD)
+        self.kinds = (Kind.MAP, Kind.SHARD, Kind.DOCUMENT, *((Kind.MEMBER,) if members else ()))
         self.last_map: StoredMap | None = None
         self.history_went_back = 0
         self._followed: dict[Kind, Followed[Record]] = {kind: Followed() for kind in self.kinds}
@@ -50,6 +50,10 @@ class RecordCache:
             followed = self._followed.get(Kind.MEMBER, ())
             self._members = {record.name: record for record in cast("Iterable[MemberRecord]", followed)}
         return self._members
+
+    @property
+    def documents(self) -> Mapping[DocumentName, Document]:
+        return {found.name: found for found in cast("Iterable[Document]", self._followed[Kind.DOCUMENT])}
 
     @property
     def synced(self) -> bool:
@@ -117,6 +121,8 @@ class RecordCache:
                 self._shards, name = None, str(record.range)
             elif isinstance(record, MemberRecord):
                 self._members, name = None, record.name
+            elif isinstance(record, Document):
+                name = str(record.name)
             else:
                 self._shards, self.last_map = None, self.map or self.last_map
             self._changes.publish(Change(str(kind), name, self.synced))
@@ -143,6 +149,10 @@ class CachedView:
     @property
     def members(self) -> Mapping[str, MemberRecord]:
         return self._cache.members
+
+    @property
+    def documents(self) -> Mapping[DocumentName, Document]:
+        return self._cache.documents
 
     @property
     def synced(self) -> bool:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple, Protocol
 
-from fleet.records.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord, StoredMap
+from fleet.records.record import (
+    CoordinatorRecord,
+    Document,
+    DocumentName,
+    MemberRecord,
+    ShardMap,
+    ShardRecord,
+    StoredMap,
+)
 from shards.errors import ConfigError
 from shards.keyrange import KeyRange, PartitionKey
 
@@ -44,7 +52,7 @@ class ProtocolMismatch(ConfigError):
 class Change(NamedTuple):
     """One step of a watch. kind: what moved. synced: the view is complete at least once.
 
-    kind "shard" names a range by str(KeyRange), "member" a name, "map" and "coordinator" nothing.
+    kind "shard" names a range by str(KeyRange), "member" and "document" a name, "map" and "coordinator" nothing.
     """
 
     kind: str
@@ -89,8 +97,16 @@ class Coordination(Protocol):
         self, new: CoordinatorRecord, replaces: str, *, not_after: float | None = None
     ) -> CoordinatorRecord: ...
 
+    async def read_document(self, name: DocumentName) -> Document | None:
+        """Raises ConfigError for an object of that name which no view would find."""
+        ...
+
+    async def write_document(self, new: Document, *, not_after: float | None = None) -> Document:
+        """Over `new.version`; "" creates it. What else its object holds stays."""
+        ...
+
     def watch(self, *, members: bool) -> CoordinationView:
-        """Starts to follow map and shards, and members where asked for (coordinator candidates only)."""
+        """Starts to follow map, shards and documents, and members where asked for (coordinator candidates only)."""
         ...
 
 
@@ -117,6 +133,9 @@ class CoordinationView(Protocol):
 
     @property
     def members(self) -> Mapping[str, MemberRecord]: ...
+
+    @property
+    def documents(self) -> Mapping[DocumentName, Document]: ...
 
     @property
     def synced(self) -> bool: ...

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fleet.records.record import DocumentName
 from shards.errors import ConfigError
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
 from shards.objects import DOMAIN, Object, Resource
@@ -33,6 +34,7 @@ class Kind(StrEnum):
     SHARD = "shard"
     MAP = "map"
     COORDINATOR = "coordinator"
+    DOCUMENT = "document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,9 @@ class Names:
     @property
     def coordinator(self) -> str:
         return f"{self.fleet}-coordinator"
+
+    def document(self, name: DocumentName) -> str:
+        return f"{self.fleet}-{name}"
 
     def member(self, name: str) -> str:
         """Lease of a member. name: `<pod>-<slot>`. Raises ConfigError."""

@@ -272,6 +272,23 @@ class StoredMap(NamedTuple):
     """CAS token of the backend, not `map.version`."""
 
 
+class DocumentName(StrEnum):
+    """A setting of the whole fleet that people write."""
+
+    CONFIG = "config"
+    CONTROLS = "controls"
+    QUARANTINE = "quarantine"
+
+
+class Document(NamedTuple):
+    """One such setting, as text. Whoever uses it reads it, and says what is wrong with it."""
+
+    name: DocumentName
+    text: str
+    version: str
+    """CAS token; grows with every change, also over a deletion."""
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorRecord:
     """Ordinary leader election among agents. holder "" = free."""

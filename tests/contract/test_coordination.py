@@ -24,9 +24,18 @@ from fleet.records.coordination import (
     MapUnreadable,
     ProtocolMismatch,
 )
+from fleet.records.document import Unlabelled
 from fleet.records.lease_records import NOBODY_KNOWN
-from fleet.records.object_names import CONFIG_MAPS, LEASES
-from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardStatus, Standby
+from fleet.records.object_names import CONFIG_MAPS, LEASES, Kind
+from fleet.records.record import (
+    CoordinatorRecord,
+    Document,
+    DocumentName,
+    Holder,
+    MemberRecord,
+    ShardStatus,
+    Standby,
+)
 from shards.clock import boot_seconds
 from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
@@ -293,6 +302,41 @@ async def test_a_mapping_that_was_handed_out_does_not_change(fleet: Fleet) -> No
     await view.close()
 
 
+async def test_a_document_is_replaced_at_its_version_only(fleet: Fleet) -> None:
+    coordination = await fleet.client()
+    assert await coordination.read_document(DocumentName.CONTROLS) is None
+    first = await coordination.write_document(Document(DocumentName.CONTROLS, "{}", ""))
+    assert await coordination.read_document(DocumentName.CONTROLS) == first
+    with pytest.raises(CasConflict):
+        await coordination.write_document(Document(DocumentName.CONTROLS, "twice", ""))
+    second = await coordination.write_document(first._replace(text="second"))
+    with pytest.raises(CasConflict):
+        await coordination.write_document(first._replace(text="third"))
+    assert at_least(second.version, first.version)
+    assert await coordination.read_document(DocumentName.CONTROLS) == second
+    assert second.text == "second"
+
+
+async def test_a_document_that_is_gone_is_not_replaced(fleet: Fleet) -> None:
+    coordination = await fleet.client()
+    with pytest.raises(CasConflict):
+        await coordination.write_document(Document(DocumentName.CONTROLS, "text", "1"))
+
+
+async def test_a_view_follows_documents(fleet: Fleet) -> None:
+    writer, reader = await fleet.client(), await fleet.client()
+    config = await writer.write_document(Document(DocumentName.CONFIG, "fleet: a", ""))
+    view = reader.watch(members=False)
+    await until(view, lambda: view.synced)
+    assert view.documents == {DocumentName.CONFIG: config}
+    config = await writer.write_document(config._replace(text="fleet: b"))
+    held = await writer.write_document(Document(DocumentName.QUARANTINE, "{}", ""))
+    await until(view, lambda: view.documents == {DocumentName.CONFIG: config, DocumentName.QUARANTINE: held})
+    own = await reader.write_document(config._replace(text="fleet: c"))
+    assert view.documents[DocumentName.CONFIG] == own
+    await view.close()
+
+
 async def test_a_view_without_members_has_none(fleet: Fleet) -> None:
     coordination = await fleet.client()
     view = coordination.watch(members=False)
@@ -401,6 +445,42 @@ async def test_the_fields_of_a_lease_are_kept_by_the_server(
         "shardfleet.dev/fleet": coordination.names.fleet,
         "shardfleet.dev/kind": "member",
     }
+
+
+async def test_a_write_leaves_everything_else_of_a_documents_object_as_it_was(
+    server: tuple[KubernetesCoordination, KubeTransport],
+) -> None:
+    coordination, transport = server
+    made = await coordination.write_document(Document(DocumentName.CONFIG, "fleet: a", ""))
+    path = CONFIG_MAPS.path("default", coordination.names.document(DocumentName.CONFIG))
+    by_hand = {"metadata": {"annotations": {"owner": "team-a"}}, "data": {"notes": "of ours"}}
+    await edited(transport, path, by_hand)
+    with pytest.raises(CasConflict):
+        await coordination.write_document(made._replace(text="fleet: b"))
+    found = await coordination.read_document(DocumentName.CONFIG)
+    assert found is not None
+    await coordination.write_document(found._replace(text="fleet: b"))
+    after = await edited(transport, path, {})
+    assert after["data"] == {"fleet.yaml": "fleet: b", "notes": "of ours"}
+    assert after["metadata"]["annotations"] == {"owner": "team-a"}
+
+
+async def test_a_document_that_no_view_would_find_is_refused_with_the_remedy(
+    server: tuple[KubernetesCoordination, KubeTransport],
+) -> None:
+    coordination, transport = server
+    name = coordination.names.document(DocumentName.CONFIG)
+    config_map = {"metadata": {"name": name}, "data": {"fleet.yaml": "fleet: a"}}
+    await transport.request("POST", CONFIG_MAPS.path("default"), body=msgspec.json.encode(config_map))
+    with pytest.raises(Unlabelled, match=f"kubectl label configmap {name} shardfleet.dev/fleet="):
+        await coordination.read_document(DocumentName.CONFIG)
+    view = coordination.watch(members=False)
+    await until(view, lambda: view.synced)
+    assert view.documents == {}
+    labels = coordination.names.labels(Kind.DOCUMENT)
+    await edited(transport, CONFIG_MAPS.path("default", name), {"metadata": {"labels": labels}})
+    await until(view, lambda: DocumentName.CONFIG in view.documents)
+    await view.close()
 
 
 async def test_the_time_of_acquisition_stays_while_the_epoch_does(

@@ -24,6 +24,8 @@ from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import FLEET, member, shard, shard_map
 
 LOW, HIGH = ranges_from(equal_boundaries(2))
+COLLECTIONS = 3
+"""That a view without members follows: map, shards, documents."""
 PATH = LEASES.path("default")
 
 
@@ -213,7 +215,7 @@ async def test_a_restore_is_found_by_a_confirmation_and_the_view_follows_the_new
         assert view.shards.keys() == {LOW}
         transport.server = restored
         await view.confirm()
-        assert view.history_went_back == 2
+        assert view.history_went_back == COLLECTIONS
         assert view.shards == {HIGH: kept}
         await asyncio.sleep(5)
         moved = await client(restored).write_shard(replace(kept, epoch=6), kept.version)
@@ -221,7 +223,7 @@ async def test_a_restore_is_found_by_a_confirmation_and_the_view_follows_the_new
         mine = await coordination.write_shard(replace(moved, epoch=7), moved.version)
         assert view.shards == {HIGH: mine}
         await view.confirm()
-        assert view.history_went_back == 2
+        assert view.history_went_back == COLLECTIONS
 
 
 @pytest.mark.looptime
@@ -347,11 +349,11 @@ async def test_an_answer_of_before_a_later_one_found_the_restore_takes_nothing_b
         late = asyncio.create_task(view.confirm())
         await asyncio.sleep(1)
         await view.confirm()
-        assert view.history_went_back == 2
+        assert view.history_went_back == COLLECTIONS
         mine = await coordination.write_shard(replace(kept, epoch=6), kept.version)
         await late
         assert view.shards == {HIGH: mine}
-        assert view.history_went_back == 2
+        assert view.history_went_back == COLLECTIONS
 
 
 @pytest.mark.looptime

@@ -1,0 +1,43 @@
+"""`fleet status`: members, shards and their owners."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT, print_json
+
+
+@click.command(short_help="Show members, shards and their owners.")
+@KUBECONFIG
+@CONTEXT
+@FLEET
+@NAMESPACE
+@OUTPUT
+@click.option(
+    "--failing", is_flag=True, help="Show instead the keys that keep failing or wait for long, since when, and why."
+)
+def status(
+    kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str, failing: bool
+) -> None:
+    """Show members, shards, owners, epochs, unowned ranges, queue depths and keys that fail or wait.
+
+    Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
+    """
+    from fleet.look import look
+    from fleet.status.statusview import fleet_status
+
+    found = fleet_status(look(kubeconfig, context, fleet_name, namespace))
+    if output == "json":
+        import msgspec
+
+        shown = msgspec.to_builtins(found)
+        if failing:
+            shown = {name: shown[name] for name in ("failingKeys", "failing", "waitingKeys", "waiting")}
+        print_json(shown)
+    else:
+        from fleet.status.status_table import write
+
+        write(found, sys.stdout, failing=failing)
