@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import NamedTuple
 
-import msgspec
-
-from shards.api.client import PARTIAL_LIST, Query, Transport
+from shards.api.client import Transport
+from shards.filtering.metadata_pages import PAGE_OBJECTS, MetadataPages, called
 from shards.keyrange import SPACE, KeyRange, PartitionKey, key_hash
 from shards.objects import SLOT_LABEL, Meta, Resource
 from shards.watching.source import Source
@@ -16,11 +16,8 @@ from shards.watching.source import Source
 ASKS = 3
 """Of one question, at a time: over connections of their own, which a load balancer may lead to other servers."""
 
-PAGE_OBJECTS = 500
 MOST_PAGES = 20
 """Of objects without a slot label that are looked through for children. More, and only whoever runs the fleet knows."""
-
-TIMEOUT_SECONDS = 15.0
 
 _HALVES = (KeyRange(0, SPACE // 2 - 1), KeyRange(SPACE // 2, SPACE - 1))
 
@@ -30,19 +27,6 @@ class Answer(NamedTuple):
 
     holds: bool | None
     why: str
-
-
-class _Item(msgspec.Struct):
-    metadata: Meta = Meta()
-
-
-class _ListMeta(msgspec.Struct):
-    next: str = msgspec.field(default="", name="continue")
-
-
-class _Items(msgspec.Struct):
-    items: list[_Item] | None = None
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
 
 
 async def selector_proof(
@@ -57,24 +41,24 @@ async def selector_proof(
     """
     if key is PartitionKey.NAME:
         return Answer(False, "no server filters by name")
-    asking = _Asking(transport, user_agent)
-    found = (await asking.list(resource, namespace, (("limit", "1"),))).items
+    asking = MetadataPages(transport, user_agent)
+    found = await asking.all(resource, namespace, (("limit", "1"),))
     if not found:
         return Answer(None, f"{_place(resource, namespace)} is empty")
-    sample = found[0].metadata
+    sample = found[0]
     named = (("fieldSelector", f"metadata.name={sample.name}"),)
     hash_of_it = _hash(key, sample)
     other_half = next(half for half in _HALVES if hash_of_it not in half)
     selected = (*named, ("shardSelector", other_half.selector(key)))
-    answers = await asyncio.gather(*(asking.list(resource, sample.namespace, selected) for _ in range(ASKS)))
-    for item in (item for answer in answers for item in answer.items or ()):
+    answers = await asyncio.gather(*(asking.all(resource, sample.namespace, selected) for _ in range(ASKS)))
+    for meta in (meta for answer in answers for meta in answer):
         # One that was made anew meanwhile may belong into that half.
-        if _hash(key, item.metadata) not in other_half:
-            return Answer(False, f"the server sent {resource} {_name(sample)}, which shardSelector excludes")
-    still = (await asking.list(resource, sample.namespace, named)).items or ()
-    if [each.metadata.uid for each in still] != [sample.uid]:
-        return Answer(None, f"{resource} {_name(sample)} was deleted meanwhile")
-    return Answer(True, f"the server left out {resource} {_name(sample)} when shardSelector excluded it")
+        if _hash(key, meta) not in other_half:
+            return Answer(False, f"the server sent {resource} {called(sample)}, which shardSelector excludes")
+    still = await asking.all(resource, sample.namespace, named)
+    if [each.uid for each in still] != [sample.uid]:
+        return Answer(None, f"{resource} {called(sample)} was deleted meanwhile")
+    return Answer(True, f"the server left out {resource} {called(sample)} when shardSelector excluded it")
 
 
 async def slot_proof(
@@ -86,47 +70,27 @@ async def slot_proof(
     without the label are listed, a bounded number of them. Raises ApiError and Unreachable.
     """
     resource = sources[0].resource
-    asking = _Asking(transport, user_agent)
-    query: Query = (("labelSelector", f"!{SLOT_LABEL}"), ("limit", str(PAGE_OBJECTS)))
-    after = ""
-    for _ in range(MOST_PAGES):
-        page = await asking.list(resource, namespace, (*query, *((("continue", after),) if after else ())))
-        for item in page.items or ():
-            if any(source.hash_of(item.metadata) is not None for source in sources):
-                return Answer(False, f"{resource} {_name(item.metadata)} has an owner and no slot label: fleet adopt")
-        after = page.metadata.next
-        if not after:
+    pages = 0
+    unlabelled = MetadataPages(transport, user_agent).pages(resource, namespace, (("labelSelector", f"!{SLOT_LABEL}"),))
+    async with aclosing(unlabelled):
+        async for page in unlabelled:
+            for meta in page:
+                if any(source.hash_of(meta) is not None for source in sources):
+                    return Answer(False, f"{resource} {called(meta)} has an owner and no slot label: fleet adopt")
+            pages += 1
+            if pages == MOST_PAGES:
+                break
+        else:
             return Answer(True, f"no child in {_place(resource, namespace)} is without a slot label")
-    most = MOST_PAGES * PAGE_OBJECTS
     return Answer(
         False,
-        f"more than {most} objects in {_place(resource, namespace)} carry no slot label: too many to look for"
-        " children among them; run fleet adopt, then set featureGates.SlotLabels to on",
+        f"more than {MOST_PAGES * PAGE_OBJECTS} objects in {_place(resource, namespace)} carry no slot label: too many"
+        " to look for children among them; run fleet adopt, then set featureGates.SlotLabels to on",
     )
-
-
-class _Asking(NamedTuple):
-    transport: Transport
-    user_agent: str
-
-    async def list(self, resource: Resource, namespace: str, query: Query) -> _Items:
-        body = await self.transport.request(
-            "GET",
-            resource.path(namespace),
-            query=query,
-            user_agent=self.user_agent,
-            accept=PARTIAL_LIST,
-            timeout_seconds=TIMEOUT_SECONDS,
-        )
-        return msgspec.json.decode(body, type=_Items)
 
 
 def _hash(key: PartitionKey, meta: Meta) -> int:
     return key_hash(key, meta.namespace, meta.name, meta.uid)
-
-
-def _name(meta: Meta) -> str:
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 def _place(resource: Resource, namespace: str) -> str:

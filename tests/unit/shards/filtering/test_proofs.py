@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from shards.errors import ApiError
-from shards.filtering.proofs import ASKS, MOST_PAGES, PAGE_OBJECTS, selector_proof, slot_proof
+from shards.filtering.metadata_pages import PAGE_OBJECTS
+from shards.filtering.proofs import ASKS, MOST_PAGES, selector_proof, slot_proof
 from shards.keyrange import WHOLE, PartitionKey, slot_of
 from shards.objects import SLOT_LABEL, Object
 from shards.settings import ScopeSettings
@@ -153,7 +154,7 @@ class TestSlots:
     async def test_what_is_too_much_to_look_through_is_not_relied_on(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("shards.filtering.proofs.PAGE_OBJECTS", 2)
+        monkeypatch.setattr("shards.filtering.metadata_pages.PAGE_OBJECTS", 2)
         for number in range(2 * MOST_PAGES + 1):
             page(world, f"other-{number:05d}")
         answer = await slot_proof(world.transport, [CHILDREN])
