@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
+from weakref import WeakSet
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config import FleetConfig
@@ -16,6 +18,7 @@ from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
 from fleet.records.record import Incarnation
+from fleet.workers.filter_records import filter_records
 from fleet.workers.part_records import rollout_record
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
@@ -112,8 +115,12 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
     config, settings = plan.config, runtime.settings
     name = member_name(plan, start.slot)
 
+    shards: WeakSet[Shard] = WeakSet()
+
     def make_shard(each: KeyRange) -> Shard:
-        return Shard(each, plan.controllers, runtime, name)
+        made = Shard(each, plan.controllers, runtime, name)
+        shards.add(made)
+        return made
 
     def user_agent() -> str:
         return str(UserAgent(PRODUCT, member=name, epoch=str(worker.member.epoch), reason="coordination"))
@@ -144,6 +151,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         telemetry=metrics,
         budget=runtime.limiter,
         rollout=lambda: rollout_record(runtime.gates.rollout),
+        filters=lambda: filter_records(shards, runtime.filters, runtime.clock(), time.time()),
     )
     return worker
 

@@ -120,6 +120,24 @@ class WaitingRow(_Row, frozen=True):
     for_seconds: float | None = None
 
 
+class FilterRow(_Row, frozen=True):
+    """Who keeps foreign objects out of so many views of a resource. filter: in force, `local` for the workers.
+
+    best: the one that the API server could apply, "" where it could none. verdict: proven, refuted or unknown; why, as
+    one member has it. foreign: objects that came although it excludes them, since the members began.
+    probed_seconds_ago: of the member whose last answer is the oldest; null where one never got any.
+    """
+
+    resource: str
+    filter: str
+    views: int
+    best: str
+    verdict: str
+    why: str
+    foreign: int
+    probed_seconds_ago: float | None
+
+
 class FleetStatus(_Row, frozen=True):
     """Everything at one moment. unowned: ranges of the layout on which nobody may act.
 
@@ -143,6 +161,7 @@ class FleetStatus(_Row, frozen=True):
     failing: tuple[FailingRow, ...] = ()
     waiting_keys: int = 0
     waiting: tuple[WaitingRow, ...] = ()
+    filters: tuple[FilterRow, ...] = ()
 
     @property
     def complete(self) -> bool:

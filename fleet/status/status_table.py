@@ -20,7 +20,7 @@ _MEMBER_STYLES = {
 }
 _NO_WIDTH = 10_000
 _NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
-_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times"}
+_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times", "views", "foreign"}
 _WRAPPED = ("why", "last error", "because")
 _FAILING, _WAITING = "bold red", "yellow"
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
@@ -37,7 +37,7 @@ def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None
     failing: the keys that keep failing, or wait for long, instead.
     """
     console = Console(file=stream, highlight=False)
-    content = Group(*stuck_keys(status)) if failing else render(status)
+    content = Group(*stuck_keys(status)) if failing else Group(render(status), *filters(status))
     if console.is_terminal:
         free = console.options.update_width(_NO_WIDTH)
         if failing:
@@ -176,6 +176,26 @@ def _waiting_keys(status: FleetStatus) -> Table:
             row.controller, row.key, shard, row.member, row.since, lasting, str(row.times), row.waits_for, row.why
         )
     return _with_rest(table, status.waiting_keys - len(status.waiting))
+
+
+def filters(status: FleetStatus) -> list[RenderableType]:
+    """Who keeps foreign objects out of the views: a table, where members say it."""
+    if not status.filters:
+        return []
+    table = _table("resource", "filter", "views", "foreign", "probed", "why")
+    for row in status.filters:
+        better = bool(row.best) and row.filter != row.best
+        ago = "" if row.probed_seconds_ago is None else f"{_lasting(row.probed_seconds_ago)} ago"
+        why = f"{row.best} {row.verdict or 'is off'}{': ' if row.why else ''}{row.why}" if better else ""
+        table.add_row(
+            row.resource,
+            Text(row.filter, "yellow" if better else "green"),
+            str(row.views),
+            Text(str(row.foreign), "yellow" if row.foreign else ""),
+            ago,
+            why,
+        )
+    return [Text(""), table]
 
 
 def _lasting(seconds: float | None) -> str:

@@ -26,6 +26,7 @@ from fleet.records.record import (
     WaitingRecord,
 )
 from fleet.rules.handover import is_free, standby_of
+from fleet.status.filter_rows import filter_rows
 from fleet.status.status_rows import (
     OWNED_STATES,
     FailingRow,
@@ -94,6 +95,7 @@ def fleet_status(sight: Sight) -> FleetStatus:
         failing=_failing_rows(sight, rows),
         waiting_keys=sum(row.waiting for row in rows),
         waiting=_waiting_rows(sight, rows),
+        filters=filter_rows(sight.members.values(), sight.at),
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
     )
 

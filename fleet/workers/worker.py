@@ -18,6 +18,7 @@ from fleet.backends.confirmation import keep_confirmed
 from fleet.health.health import unready_reason
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import Incarnation, MemberRecord, RolloutRecord
 from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
@@ -59,8 +60,10 @@ class Worker:
         budget: Budget | None = None,
         today: Callable[[], float] = time.time,
         rollout: Callable[[], RolloutRecord | None] = lambda: None,
+        filters: Callable[[], tuple[FilterRecord, ...]] = tuple,
     ) -> None:
-        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout: for the record."""
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout, filters: for the
+        record."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
@@ -68,7 +71,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today = WorkerBudget(budget), today
-        self._turnover, self._rollout = Turnover(settings.name), rollout
+        self._turnover, self._rollout, self._filters = Turnover(settings.name), rollout, filters
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._leaving_since: float | None = None
@@ -153,6 +156,7 @@ class Worker:
             followed=self._followed,
             leaving=self._leaving_since is not None,
             rollout=self._rollout(),
+            filters=self._filters(),
             demand=self._budget.demand,
         )
 

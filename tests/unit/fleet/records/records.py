@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     CoordinatorRecord,
     FailingRecord,
@@ -48,6 +49,7 @@ loads = st.builds(ShardLoad, counts, counts, counts, counts, counts, figures, fi
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
 parts = st.builds(PartRecord, texts, texts, *[counts] * 8, figures, figures, counts)
+filters = st.builds(FilterRecord, texts, texts, counts, texts, texts, texts, counts, counts)
 rollouts = st.builds(RolloutRecord, texts, st.lists(texts, max_size=2).map(tuple), st.just(()), texts)
 members = st.builds(
     MemberRecord,
@@ -67,6 +69,7 @@ members = st.builds(
     waiting=st.lists(waiting, max_size=2).map(tuple),
     parts=st.lists(parts, max_size=2).map(tuple),
     rollout=st.none() | rollouts,
+    filters=st.lists(filters, max_size=2).map(tuple),
     demand=st.none() | counts,
     version=versions,
     uid=st.text(min_size=1, max_size=12),
