@@ -34,7 +34,7 @@ def adopt(
             with explained(transport.host):
                 adoption = Adoption(
                     transport,
-                    best_sources(controllers, config.shard_settings()),
+                    best_sources(controllers, config.shard_settings(), config.shards.partition_by),
                     boot_seconds,
                     rate=rate,
                     user_agent=f"fleet-adopt/{__version__}",

@@ -14,7 +14,9 @@ import click
 from fleet.commands.adopt import adopt
 from fleet.commands.canary import canary
 from fleet.commands.dev import dev
+from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
+from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
@@ -57,9 +59,13 @@ for command in (
     adopt,
     canary,
     dev,
+    drain,
+    freeze,
     run,
     serve,
     status,
+    undrain,
+    unfreeze,
     version,
 ):
     cli.add_command(command)

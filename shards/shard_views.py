@@ -113,7 +113,7 @@ def make_views(
         source = Source(
             resource=place.resource,
             range=range,
-            partition_key=runtime.settings.partition_by,
+            partition_key=range.key,
             scope=place.scope,
             mode=modes[place],
             role=place.role,

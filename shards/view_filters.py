@@ -33,7 +33,7 @@ def filter_modes(range: KeyRange, controllers: Sequence[Controller], runtime: Wo
 
 
 def _mode(place: Place, controllers: Sequence[str], range: KeyRange, runtime: WorkerRuntime) -> FilterMode:
-    best = best_mode(place.role, runtime.settings.partition_by)
+    best = best_mode(place.role, range.key)
     if best is FilterMode.LOCAL:
         return best
     allowed = runtime.gates.has_for_all(FEATURES[best], controllers, range)
@@ -48,15 +48,15 @@ def best_mode(role: Role, key: PartitionKey) -> FilterMode:
     return FilterMode.SHARD_SELECTOR if by_hash else FilterMode.LOCAL
 
 
-def best_sources(controllers: Sequence[Controller], settings: ShardSettings) -> list[Source]:
-    """All views of a worker, of the whole key space, each with the best filter that it may ever have."""
+def best_sources(controllers: Sequence[Controller], settings: ShardSettings, key: PartitionKey) -> list[Source]:
+    """All views of a worker, of the whole key space, each with the best filter that it may have under that key."""
     return [
         Source(
             resource=place.resource,
-            range=WHOLE,
-            partition_key=settings.partition_by,
+            range=KeyRange(WHOLE.first, WHOLE.last, key),
+            partition_key=key,
             scope=place.scope,
-            mode=best_mode(place.role, settings.partition_by),
+            mode=best_mode(place.role, key),
             role=place.role,
             primary=controller.primary if place.role == "owned" else None,
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fleet.health.range_steps import RangeStep
+from fleet.records.quarantine import QuarantineEntry
+
 
 class Telemetry:
     """Called on the event loop; must neither block nor raise. `fleet.health.metrics.FleetMetrics` is the one that
@@ -13,14 +16,20 @@ class Telemetry:
     def renewal_failed(self) -> None:
         """A renewal conflicted or got no answer."""
 
-    def handover_step(self, step: str) -> None:
-        """One step of a handover on this member: standby, drained, released or claimed."""
-
-    def taken_over(self, cause: str) -> None:
-        """A claim without a release: of one's own former incarnation (`restart`) or of another's range (`fence`)."""
+    def range_step(self, step: RangeStep) -> None:
+        """A range went one step on this member."""
 
     def history_lost(self) -> None:
         """The records of the fleet went back to an earlier state: their store was restored."""
 
     def fenced(self) -> None:
         """This coordinator fenced a member."""
+
+    def key_quarantined(self, entry: QuarantineEntry) -> None:
+        """This worker counted the death that was one too many for a key."""
+
+    def key_released(self, entry: QuarantineEntry, why: str) -> None:
+        """This worker found that a quarantined key may run again. entry: as it was."""
+
+    def recycled(self) -> None:
+        """This worker takes the place of one that left because memory was short."""

@@ -14,9 +14,12 @@ from dataclasses import replace
 from fleet.backends.confirmation import keep_confirmed
 from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Candidate, Office
+from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
+from fleet.office.resharding import Resharding
+from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
-from fleet.records.record import Incarnation
+from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
 from fleet.rules.planner import PlanSettings
@@ -46,14 +49,19 @@ class Coordinator:
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
         telemetry: Telemetry | None = None,
+        check_config: Check = unchecked,
     ) -> None:
+        """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with."""
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
+        self.config = ConfigFollower(layout.fleet, check_config)
+        self.resharding = Resharding(self.config)
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
         self.memory = Memory()
+        self.orders = StandingOrders()
         self.candidate = Candidate(
             coordination,
             me,
@@ -138,6 +146,8 @@ class Coordinator:
     async def _follow(self) -> None:
         async for _ in self.view.changes():
             self.memory.watch.observe(self.view.members, self.clock())
+            if self.view.synced:
+                self.orders.follow(self.view.documents.get(DocumentName.CONTROLS))
             self._wake.set()
 
     async def _govern(self) -> None:
@@ -177,7 +187,8 @@ class Coordinator:
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
-            stored = await self.registrar.found_map(office, last.map if last is not None else None)
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
+            stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
         if stored.map.version < self.registrar.written:
             return  # the view has not shown this office's own last map write yet (design 4.3)
         self.registrar.check_identity(stored.map)
@@ -187,6 +198,7 @@ class Coordinator:
         if stored.map.coordinator_epoch < office.epoch:
             await self.registrar.write_map(office, replace(stored.map, coordinator_epoch=office.epoch), stored)
             return
+        ordered = self.view.documents.get(DocumentName.CONTROLS)
         look = Look(
             office.epoch,
             stored.map,
@@ -194,6 +206,16 @@ class Coordinator:
             dict(self.view.members),
             office.renewed_at,
             self.lease_seconds,
+            self.orders.follow(ordered),
         )
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
+        self.config.look(self.view.documents.get(DocumentName.CONFIG))
+        self.registrar.compare(stored.map, self.config)
+        relaid = self.resharding.next_map(look, agenda.cuts)
+        if relaid is not None:
+            await self.registrar.write_map(office, relaid, stored)
+            return
         await self.registrar.carry_out(office, agenda, stored, self.memory)
+        over = self.orders.over(look.members.values(), self.clock())
+        if over and ordered is not None:
+            await self.orders.end(self.coordination, ordered, over, not_after=office.until)

@@ -6,12 +6,14 @@ import asyncio
 import logging
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
+from fleet.configuration.config import FleetConfig
 from fleet.health.agent import AgentServer
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.pod.preflight import check_key
 from fleet.processes.child import ChildStart
 from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
@@ -52,6 +54,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         if coordinator is not None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
             metrics.coordinator_epoch.set(coordinator.epoch)
+            metrics.frozen.set(int(coordinator.orders.controls.frozen is not None))
         return snapshot(registry)
 
     server = AgentServer(
@@ -66,7 +69,12 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     )
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=status, metrics=metrics_now)
     await health.start()
-    following = asyncio.create_task(follow_config(file), name="config file")
+
+    async def change(found: FleetConfig) -> None:
+        if coordinator is not None:
+            coordinator.registrar.layout = _layout(plan, found)
+
+    following = asyncio.create_task(follow_config(file, change), name="config file")
     try:
         if config.agent.metrics_port >= 0:
             await server.start()
@@ -93,6 +101,15 @@ async def _until(stop: asyncio.Event, coordinator: Coordinator | None) -> None:
         task.result()
 
 
+def _layout(plan: RunPlan, config: FleetConfig) -> FleetLayout:
+    return FleetLayout(
+        fleet=config.fleet,
+        identity=identity_of(plan.controllers),
+        partition_key=config.shards.partition_by,
+        shard_count=config.shards.count,
+    )
+
+
 def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport, metrics: FleetMetrics) -> Coordinator:
     config = plan.config
     agent = UserAgent(PRODUCT, member=f"{plan.pod}-agent", epoch=str(start.count), reason="coordinator")
@@ -104,12 +121,7 @@ def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport
             user_agent=lambda: str(agent),
             request_timeout_seconds=config.coordination.request_seconds,
         ),
-        FleetLayout(
-            fleet=config.fleet,
-            identity=identity_of(plan.controllers),
-            partition_key=config.shards.partition_by,
-            shard_count=config.shards.count,
-        ),
+        _layout(plan, config),
         Incarnation(f"{start.supervisor_id}.agent", start.count),
         lease_seconds=config.coordination.lease_seconds,
         renew_seconds=config.coordination.renew_every_seconds,
@@ -120,4 +132,5 @@ def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport
         ),
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
+        check_config=lambda found: check_key(found.shards.partition_by, plan.partition_keys),
     )

@@ -12,17 +12,19 @@ from fleet.configuration.config import FleetConfig
 from fleet.configuration.live_file import LiveFile
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
+from fleet.health.range_steps import written_to_log
 from fleet.logs.logs import dropped_lines
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
-from fleet.records.record import Incarnation
+from fleet.records.record import Document, DocumentName, Incarnation
 from fleet.workers.filter_records import filter_records
 from fleet.workers.part_records import rollout_record
+from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
-from fleet.workers.worker_journal import observed, open_journal
+from fleet.workers.worker_journal import noted_in, observed, open_journal
 from fleet.workers.worker_settings import WorkerSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of, scope_of
@@ -54,7 +56,12 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     metrics = FleetMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
     runtime = _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    if start.flights is not None:
+        runtime.in_flight = start.flights
     worker = _make_worker(start, plan, runtime, metrics)
+    keeper = _make_keeper(start, plan, runtime, metrics, worker)
+    if start.recycled:
+        metrics.recycled()
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -74,12 +81,17 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     await prober.settle(SETTLE_SECONDS)
     probing = asyncio.create_task(prober.run(), name="filters")
     following = asyncio.create_task(_follow(file, runtime), name="config file")
+    keeping: asyncio.Task[None] | None = None
     try:
+        await keeper.begin(stop)
+        keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
         probing.cancel()
+        if keeping is not None:
+            keeping.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
@@ -139,9 +151,9 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
             revision=plan.revision,
             identity=identity_of(plan.controllers),
             scope=scope_of(plan.controllers, settings.scope),
-            partition_key=config.shards.partition_by,
             lease_seconds=config.coordination.lease_seconds,
             renew_seconds=config.coordination.renew_every_seconds,
+            partition_keys=plan.partition_keys,
             leave_seconds=config.workers.leave_seconds,
             drain_seconds=config.workers.drain_seconds,
         ),
@@ -152,20 +164,41 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         budget=runtime.limiter,
         rollout=lambda: rollout_record(runtime.gates.rollout),
         filters=lambda: filter_records(shards, runtime.filters, runtime.clock(), time.time()),
+        observers=(written_to_log, noted_in(runtime.journal)),
     )
     return worker
 
 
 def _make_prober(plan: RunPlan, runtime: WorkerRuntime, member: str) -> Prober:
-    """Of what the views of all shards may be filtered by."""
+    """Of what the views of all shards may be filtered by, under whichever key."""
+    settings = runtime.settings
     return Prober(
         runtime.filters,
         runtime.limited,
-        targets_of(best_sources(plan.controllers, runtime.settings)),
-        runtime.settings.partition_by,
+        targets_of(each for key in plan.partition_keys for each in best_sources(plan.controllers, settings, key)),
+        first=targets_of(best_sources(plan.controllers, settings, plan.config.shards.partition_by)),
         # Leases of nodes and of every fleet's members: hardly any cluster has none.
         stand_ins=((LEASES, ""), (LEASES, plan.namespace)),
         user_agent=str(UserAgent(PRODUCT, member=member, reason="probe")),
+    )
+
+
+def _make_keeper(
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, worker: Worker
+) -> QuarantineKeeper:
+    def document() -> Document | None:
+        return worker.view.documents.get(DocumentName.QUARANTINE) if worker.has_view else None
+
+    return QuarantineKeeper(
+        worker.coordination,
+        runtime.suspects,
+        KeeperSettings(worker.settings.name, plan.revision, plan.config.shards.partition_by),
+        deaths=start.deaths,
+        counted=start.flights.counted if start.flights is not None else lambda: None,
+        document=document,
+        shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
+        telemetry=metrics,
+        today=time.time,
     )
 
 

@@ -11,11 +11,14 @@ from enum import StrEnum
 
 from fleet.records.record import DocumentName
 from shards.errors import ConfigError
-from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
+from shards.keyrange import HASH_VERSION, KeyRange
 from shards.objects import DOMAIN, Object, Resource
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases")
 CONFIG_MAPS = Resource("", "v1", "configmaps")
+EVENTS = Resource("", "v1", "events")
+EVENTS_REASON = "events"
+"""What the User-Agent of the fleet's own Events says, so that they are told from those of authors."""
 
 FLEET_LABEL = f"{DOMAIN}/fleet"
 KIND_LABEL = f"{DOMAIN}/kind"
@@ -75,9 +78,9 @@ class Names:
             )
         return whole
 
-    def shard(self, wanted: KeyRange, partition_key: PartitionKey) -> str:
+    def shard(self, wanted: KeyRange) -> str:
         """Lease of a range. Key and hash version are part of it: ranges of two keys never share a Lease."""
-        return f"{self.fleet}-shard-{partition_key}v{HASH_VERSION}-{wanted}"
+        return f"{self.fleet}-shard-{wanted.key}v{HASH_VERSION}-{wanted.hashes}"
 
     def labels(self, kind: Kind) -> dict[str, str]:
         return {FLEET_LABEL: self.fleet, KIND_LABEL: str(kind)}

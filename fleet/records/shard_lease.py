@@ -41,14 +41,13 @@ def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:
     if match[2] not in list(PartitionKey) or int(match[3]) != HASH_VERSION:
         raise ProtocolMismatch("", f"shard Lease {lease.metadata.name} has an unknown partition key or hash version")
     try:
-        covered = KeyRange.parse(match[4])
+        covered = KeyRange.parse(match[4], PartitionKey(match[2]))
     except ValueError:
         return None
     epoch, status, holder = lease.epoch, lease.note("status"), Holder.parse(lease.holder)
     readable = epoch is not None and status in list(ShardStatus) and (holder is not None or not lease.holder)
     return ShardRecord(
         range=covered,
-        partition_key=PartitionKey(match[2]),
         status=ShardStatus(status) if readable else ShardStatus.ACTIVE,
         epoch=epoch or 0,
         holder=holder if readable else None,
@@ -57,6 +56,7 @@ def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:
         last_holder=Holder.parse(lease.note("last-holder")),
         watermark=_watermark(lease.note("watermark")),
         standby=_standby(lease.note("standby")),
+        unowned_seconds=_seconds(lease.note("unowned-milliseconds")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -70,11 +70,12 @@ def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times:
         "last-holder": str(record.last_holder) if record.last_holder else "",
         "watermark": _watermark_text(record.watermark),
         "standby": _standby_text(record.standby),
+        "unowned-milliseconds": _milliseconds(record.unowned_seconds),
     }
     return lease_object(
         names,
         Kind.SHARD,
-        names.shard(record.range, record.partition_key),
+        names.shard(record.range),
         holder=str(record.holder) if record.holder else "",
         epoch=record.epoch,
         lease_seconds=None,
@@ -83,6 +84,15 @@ def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times:
         uid=record.uid,
         times=times,
     )
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else str(max(0, round(1000 * seconds)))
+
+
+def _seconds(milliseconds: str) -> float | None:
+    count = natural(milliseconds)
+    return None if count is None else count / 1000
 
 
 class _StoredWatermark(msgspec.Struct):

@@ -95,14 +95,18 @@ class FilterLadder:
         return found
 
     def usable(self, resource: Resource, mode: FilterMode) -> bool:
-        """Whether a view that is opened now may rely on it."""
+        """Whether a view that is opened now may rely on it. What was not asked so far is asked from here on."""
         if mode is FilterMode.LOCAL:
             return True
         switch = self._switch(mode)
         if switch is not Switch.AUTO:
             return switch is Switch.ON
-        rung = self.rungs.get((resource, mode))
-        if rung is None or rung.verdict is Verdict.UNKNOWN:
+        if mode in self.assumed and (resource, mode) not in self.rungs:
+            return self.assumed[mode]
+        if (resource, mode) not in self.rungs:
+            self.poked()
+        rung = self.rung(resource, mode)
+        if rung.verdict is Verdict.UNKNOWN:
             return self.assumed.get(mode, False)
         return rung.verdict is Verdict.PROVEN
 

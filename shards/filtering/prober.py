@@ -12,7 +12,6 @@ from shards.api.client import Transport
 from shards.errors import ShardError
 from shards.filtering.ladder import FilterLadder, Rung
 from shards.filtering.proofs import Answer, selector_proof, slot_proof
-from shards.keyrange import PartitionKey
 from shards.objects import Resource
 from shards.watching.source import FilterMode, Source
 
@@ -47,8 +46,10 @@ def targets_of(sources: Iterable[Source]) -> dict[tuple[Resource, FilterMode], T
 class Prober:
     """`settle` once, before the first view opens; then `run`.
 
-    stand_ins: collections of the same server that are hardly ever empty, in the order in which they are asked where the
-    resource's own has no object to ask with. If it is served by another one, the first foreign object says so.
+    targets: all that views may ever stand on. first: those that are asked from the start, None for all of them; others
+    are once a view would like to. stand_ins: collections of the same server that are hardly ever empty, in the order in
+    which they are asked where the resource's own has no object to ask with. If it is served by another one, the first
+    foreign object says so.
     """
 
     def __init__(
@@ -56,20 +57,19 @@ class Prober:
         ladder: FilterLadder,
         transport: Transport,
         targets: Mapping[tuple[Resource, FilterMode], Target],
-        key: PartitionKey,
         *,
+        first: Iterable[tuple[Resource, FilterMode]] | None = None,
         stand_ins: Sequence[Place] = (),
         user_agent: str = "",
     ) -> None:
         self._ladder = ladder
         self._transport = transport
         self._targets = dict(targets)
-        self._key = key
         self._stand_ins = stand_ins
         self._user_agent = user_agent
         self._poked = asyncio.Event()
         ladder.poked = self._poked.set
-        for resource, mode in self._targets:
+        for resource, mode in self._targets if first is None else first:
             ladder.rung(resource, mode)
 
     async def settle(self, seconds: float) -> None:
@@ -116,7 +116,7 @@ class Prober:
         for resource, namespace in (*target.places, *self._stand_ins):
             try:
                 answer = await selector_proof(
-                    self._transport, resource, self._key, namespace=namespace, user_agent=self._user_agent
+                    self._transport, resource, namespace=namespace, user_agent=self._user_agent
                 )
             except ShardError as error:
                 log.info("filters: %s cannot be asked with: %s", resource, error)

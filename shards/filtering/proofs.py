@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from shards.api.client import Transport
 from shards.filtering.metadata_pages import PAGE_OBJECTS, MetadataPages, called
-from shards.keyrange import SPACE, KeyRange, PartitionKey, key_hash
-from shards.objects import SLOT_LABEL, Meta, Resource
+from shards.keyrange import SPACE, KeyRange, PartitionKey, fnv1a64
+from shards.objects import SLOT_LABEL, Resource
 from shards.watching.source import Source
 
 ASKS = 3
@@ -30,30 +30,27 @@ class Answer(NamedTuple):
 
 
 async def selector_proof(
-    transport: Transport, resource: Resource, key: PartitionKey, *, namespace: str = "", user_agent: str = ""
+    transport: Transport, resource: Resource, *, namespace: str = "", user_agent: str = ""
 ) -> Answer:
-    """Whether the server filters this collection, of one namespace or of all, by `shardSelector`.
+    """Whether the server filters this collection, of one namespace or of all, by `shardSelector`, whatever the key.
 
     Takes one object, and asks for it by name within the half of the key space that does not hold it. No object in the
     answer is proof only if that one is still there afterwards. Neither `shardInfo` (missing for custom resources) nor
     OpenAPI (published with the gate off) can tell, and a search for nothing in a large collection costs the server a
     look at each of its objects; one by name costs nothing. Raises ApiError and Unreachable, as requests do.
     """
-    if key is PartitionKey.NAME:
-        return Answer(False, "no server filters by name")
     asking = MetadataPages(transport, user_agent)
     found = await asking.all(resource, namespace, (("limit", "1"),))
     if not found:
         return Answer(None, f"{_place(resource, namespace)} is empty")
     sample = found[0]
     named = (("fieldSelector", f"metadata.name={sample.name}"),)
-    hash_of_it = _hash(key, sample)
-    other_half = next(half for half in _HALVES if hash_of_it not in half)
-    selected = (*named, ("shardSelector", other_half.selector(key)))
+    other_half = next(half for half in _HALVES if fnv1a64(sample.uid) not in half)
+    selected = (*named, ("shardSelector", other_half.selector(PartitionKey.UID)))
     answers = await asyncio.gather(*(asking.all(resource, sample.namespace, selected) for _ in range(ASKS)))
     for meta in (meta for answer in answers for meta in answer):
         # One that was made anew meanwhile may belong into that half.
-        if _hash(key, meta) not in other_half:
+        if fnv1a64(meta.uid) not in other_half:
             return Answer(False, f"the server sent {resource} {called(sample)}, which shardSelector excludes")
     still = await asking.all(resource, sample.namespace, named)
     if [each.uid for each in still] != [sample.uid]:
@@ -87,10 +84,6 @@ async def slot_proof(
         f"more than {MOST_PAGES * PAGE_OBJECTS} objects in {_place(resource, namespace)} carry no slot label: too many"
         " to look for children among them; run fleet adopt, then set featureGates.SlotLabels to on",
     )
-
-
-def _hash(key: PartitionKey, meta: Meta) -> int:
-    return key_hash(key, meta.namespace, meta.name, meta.uid)
 
 
 def _place(resource: Resource, namespace: str) -> str:

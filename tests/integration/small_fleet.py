@@ -30,7 +30,7 @@ from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
 from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
-from fleet.workers.worker_journal import observed
+from fleet.workers.worker_journal import noted_in, observed
 from fleet.workers.worker_settings import WorkerSettings
 from shards.api.client import Client, Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
@@ -176,7 +176,6 @@ class SmallFleet:
                 revision="",
                 identity=identity_of([controller]),
                 scope=scope_of([controller], self.settings.scope),
-                partition_key=PartitionKey.UID,
                 lease_seconds=self.lease_seconds,
                 renew_seconds=self.lease_seconds / 4,
                 pid=count,
@@ -190,6 +189,7 @@ class SmallFleet:
             telemetry=self.telemetry[name],
             budget=runtime.limiter,
             rollout=lambda: rollout_record(runtime.gates.rollout),
+            observers=(noted_in(journal),),
         )
         self.runtimes[name] = runtime
         self.members[name] = worker
@@ -199,8 +199,8 @@ class SmallFleet:
         return worker
 
     def _prober(self, controller: Controller, runtime: WorkerRuntime) -> Prober:
-        targets = targets_of(best_sources([controller], self.settings))
-        return Prober(runtime.filters, runtime.limited, targets, self.settings.partition_by, user_agent="probe")
+        targets = targets_of(best_sources([controller], self.settings, PartitionKey.UID))
+        return Prober(runtime.filters, runtime.limited, targets, user_agent="probe")
 
     def transport(self, registry: CollectorRegistry) -> Transport:
         """Of one process. registry: where it may measure."""
@@ -226,6 +226,13 @@ class SmallFleet:
         self._stops[name].set()
         await self._tasks.pop(name)
         del self.members[name]
+
+    async def fault_of(self, name: str) -> BaseException | None:
+        """Waits until the member ends by itself. What it ended of, None for an orderly end."""
+        task = self._tasks.pop(name)
+        await asyncio.wait((task,))
+        del self.members[name]
+        return task.exception()
 
     async def crash(self, name: str) -> None:
         """Ends without a release and without leaving, as a killed process does."""

@@ -16,7 +16,7 @@ from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller
 from shards.filtering.adoption import Adoption
 from shards.filtering.ladder import Rung
-from shards.keyrange import slot_of
+from shards.keyrange import PartitionKey, slot_of
 from shards.objects import SLOT_LABEL, Object, Resource
 from shards.settings import ShardSettings
 from shards.shard import Shard
@@ -196,7 +196,7 @@ async def test_children_from_before_are_seen_and_once_adopted_the_server_filters
     try:
         await fleet.all_open()
         assert modes(fleet, CONFIGMAPS) == ["local"] * 4
-        sources = best_sources([pages.controller("adopt")], AUTO)
+        sources = best_sources([pages.controller("adopt")], AUTO, PartitionKey.UID)
         adoption = Adoption(fleet.client.transport, sources, loop_seconds, rate=20.0)
         [count] = await adoption.adopt()
         assert (count.children, count.left) == (60, 0)
@@ -238,7 +238,7 @@ async def test_a_child_that_somebody_else_made_is_seen_after_the_next_audit_and_
         await asyncio.sleep(5)
         old_page(fleet, "made-elsewhere", site)
         await all_are(fleet, CONFIGMAPS, "local", within_seconds=1000)
-        sources = best_sources([pages.controller("adopt")], AUTO)
+        sources = best_sources([pages.controller("adopt")], AUTO, PartitionKey.UID)
         await Adoption(fleet.client.transport, sources, loop_seconds).adopt()
         await all_are(fleet, CONFIGMAPS, "slot-labels", within_seconds=1000)
 

@@ -23,7 +23,6 @@ from fleet.devcluster.wire.answers import Answer
 from fleet.devcluster.wire.requests import Request
 from shards.api.client import Client
 from shards.filtering.proofs import selector_proof
-from shards.keyrange import PartitionKey
 from shards.objects import Resource
 from shards.transport.kube import connect
 from tests.cluster import audit
@@ -41,15 +40,14 @@ CRD_FILE = WEBSITES_FILE.with_name("websites-crd.yaml")
 OBJECTS = 60
 
 
-@pytest.mark.parametrize("key", [PartitionKey.UID, PartitionKey.NAMESPACE])
 @pytest.mark.parametrize("resource", [CONFIGMAPS, LEASES, CRDS], ids=str)
-async def test_a_server_with_the_gate_is_proven(real_kubeconfig: Path, resource: Resource, key: PartitionKey) -> None:
+async def test_a_server_with_the_gate_is_proven(real_kubeconfig: Path, resource: Resource) -> None:
     transport = await connect(kubeconfig=str(real_kubeconfig))
     try:
         client = Client(transport)
         if not (await client.list(CRDS))["items"]:
             await client.create(CRDS, "", yaml.safe_load(CRD_FILE.read_text()))
-        assert (await selector_proof(transport, resource, key)).holds is True
+        assert (await selector_proof(transport, resource)).holds is True
     finally:
         await transport.close()
 
@@ -58,7 +56,7 @@ async def test_a_server_without_the_gate_is_refuted(real_cluster_unsharded: Cont
     transport = await connect(kubeconfig=str(real_cluster_unsharded.kubeconfig))
     try:
         await Client(transport).create(CONFIGMAPS, "default", {"metadata": {"generateName": "probe-"}})
-        answer = await selector_proof(transport, CONFIGMAPS, PartitionKey.UID)
+        answer = await selector_proof(transport, CONFIGMAPS)
         assert answer.holds is False
         assert "which shardSelector excludes" in answer.why
     finally:

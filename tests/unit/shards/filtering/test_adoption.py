@@ -8,7 +8,7 @@ import pytest
 from shards.authoring.controller import Controller
 from shards.errors import ApiError, Expired
 from shards.filtering.adoption import Adoption, Count
-from shards.keyrange import slot_of
+from shards.keyrange import PartitionKey, slot_of
 from shards.objects import SLOT_LABEL, Object
 from shards.settings import ScopeSettings, ShardSettings
 from shards.view_filters import best_sources
@@ -20,7 +20,8 @@ pytestmark = pytest.mark.looptime
 
 def adoption(world: World, *, scope: ScopeSettings | None = None, **options: Any) -> Adoption:
     controller = Controller("websites", primary=str(WEBSITES)).owns(str(CONFIGMAPS))
-    sources = best_sources([controller], ShardSettings(scope=scope or ScopeSettings()))
+    settings = ShardSettings(scope=scope or ScopeSettings())
+    sources = best_sources([controller], settings, PartitionKey.UID)
     return Adoption(world.transport, sources, world.clock, **options)
 
 

@@ -44,7 +44,7 @@ class Rig:
     def ask(self, holds: bool | None) -> None:
         """At the time at which it is due."""
         self.now = max(self.now, self.ladder.next_due())
-        assert self.ladder.due() == [self.rung]
+        assert self.rung in self.ladder.due()
         self.ladder.answered(self.rung, holds, "because")
 
     def proven(self) -> None:

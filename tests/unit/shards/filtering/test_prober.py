@@ -33,8 +33,8 @@ class Rig:
         self.prober = Prober(
             self.ladder,
             self.world.transport,
-            targets_of(best_sources([controller], ShardSettings(partition_by=key))),
-            key,
+            targets_of(each for any in PartitionKey for each in best_sources([controller], ShardSettings(), any)),
+            first=targets_of(best_sources([controller], ShardSettings(), key)),
             stand_ins=((LEASES, ""),),
         )
 
@@ -85,6 +85,15 @@ async def test_with_the_key_namespace_children_are_asked_for_the_selector_too() 
 async def test_with_the_key_name_nothing_is_asked() -> None:
     async with probing(Rig(PartitionKey.NAME)) as rig:
         assert rig.world.transport.sent == []
+
+
+async def test_what_another_key_would_need_is_asked_once_a_view_would_like_to_stand_on_it() -> None:
+    rig = Rig()
+    page(rig.world, "some")
+    async with probing(rig):
+        assert not rig.ladder.usable(CONFIGMAPS, FilterMode.SHARD_SELECTOR)
+        await asyncio.sleep(1)
+        assert rig.ladder.usable(CONFIGMAPS, FilterMode.SHARD_SELECTOR)
 
 
 async def test_where_there_is_no_object_another_collection_of_the_server_stands_in() -> None:

@@ -21,9 +21,6 @@ def filters(world: World, does: bool) -> None:
     world.server.settings.sharded_list_and_watch = does
 
 
-KEYS = [PartitionKey.UID, PartitionKey.NAMESPACE]
-
-
 class Interrupted:
     """Something happens between the first request and the second one."""
 
@@ -39,18 +36,16 @@ class Interrupted:
 
 
 class TestSelector:
-    @pytest.mark.parametrize("key", KEYS)
-    async def test_a_server_that_filters_is_found_out(self, world: World, key: PartitionKey) -> None:
+    async def test_a_server_that_filters_is_found_out(self, world: World) -> None:
         world.website("a")
-        answer = await selector_proof(world.transport, WEBSITES, key)
+        answer = await selector_proof(world.transport, WEBSITES)
         assert answer.holds is True
         assert "default/a" in answer.why
 
-    @pytest.mark.parametrize("key", KEYS)
-    async def test_a_server_that_ignores_the_selector_is_found_out(self, world: World, key: PartitionKey) -> None:
+    async def test_a_server_that_ignores_the_selector_is_found_out(self, world: World) -> None:
         filters(world, False)
         world.website("a")
-        assert (await selector_proof(world.transport, WEBSITES, key)).holds is False
+        assert (await selector_proof(world.transport, WEBSITES)).holds is False
 
     async def test_one_of_several_servers_is_enough(self, world: World) -> None:
         world.website("a")
@@ -62,10 +57,10 @@ class TestSelector:
             filters(world, asked != 1 + ASKS)
 
         world.transport.before = another_one
-        assert (await selector_proof(world.transport, WEBSITES, PartitionKey.UID)).holds is False
+        assert (await selector_proof(world.transport, WEBSITES)).holds is False
 
     async def test_an_empty_collection_proves_nothing(self, world: World) -> None:
-        assert (await selector_proof(world.transport, WEBSITES, PartitionKey.UID)).holds is None
+        assert (await selector_proof(world.transport, WEBSITES)).holds is None
 
     async def test_an_object_that_was_deleted_meanwhile_proves_nothing(self, world: World) -> None:
         world.website("a")
@@ -74,7 +69,7 @@ class TestSelector:
             await world.kubectl.delete(WEBSITES, "default", "a")
 
         asked = Interrupted(world, gone)
-        assert (await selector_proof(asked, WEBSITES, PartitionKey.UID)).holds is None
+        assert (await selector_proof(asked, WEBSITES)).holds is None
 
     async def test_an_object_that_was_made_anew_meanwhile_proves_nothing(self, world: World) -> None:
         world.website("a")
@@ -84,7 +79,7 @@ class TestSelector:
             world.website("a")
 
         asked = Interrupted(world, anew)
-        assert (await selector_proof(asked, WEBSITES, PartitionKey.UID)).holds is None
+        assert (await selector_proof(asked, WEBSITES)).holds is None
 
     async def test_it_asks_for_one_object_however_many_there_are(self, world: World) -> None:
         for number in range(300):
@@ -99,19 +94,14 @@ class TestSelector:
             return answer
 
         world.transport.inner.request = request  # type: ignore[method-assign]
-        await selector_proof(world.transport, WEBSITES, PartitionKey.UID)
+        await selector_proof(world.transport, WEBSITES)
         assert len(world.transport.sent) == ASKS + 2
         assert received < 5000
-
-    async def test_no_server_filters_by_name(self, world: World) -> None:
-        world.website("a")
-        assert (await selector_proof(world.transport, WEBSITES, PartitionKey.NAME)).holds is False
-        assert world.transport.sent == []
 
     async def test_a_server_that_refuses_is_no_answer(self, world: World) -> None:
         world.transport.fail = lambda _: ApiError(403, "Forbidden", "no")
         with pytest.raises(ApiError):
-            await selector_proof(world.transport, WEBSITES, PartitionKey.UID)
+            await selector_proof(world.transport, WEBSITES)
 
 
 CHILDREN = Source(CONFIGMAPS, WHOLE, PartitionKey.UID, ScopeSettings(), FilterMode.SLOT_LABELS, "owned", WEBSITES)

@@ -195,6 +195,18 @@ def test_a_fleet_write_that_does_not_say_who_is_counted(story: Chronicle) -> Non
     assert not verdict.clean
 
 
+def test_documents_and_the_fleets_own_events_need_no_author(story: Chronicle) -> None:
+    story.add("patch", "v1/configmaps", "web-controls", user_agent="fleet/0 m=agent e=1 r=coordinator")
+    story.add("create", "v1/configmaps", "web-quarantine", user_agent="fleet/0 m=a e=1 r=coordination")
+    story.add("create", "v1/events", "web-map.1", user_agent="fleet/0 m=agent e=1 r=events")
+    verdict = judge(story.entries)
+    assert (verdict.unattributed_writes, verdict.fleet_writes, verdict.event_writes) == (0, 0, 1)
+    story.add("create", "v1/events", "web-map.1", user_agent="fleet/0 m=agent e=1")
+    story.add("patch", "v1/configmaps", "web-controls", user_agent="fleet/0 m=a e=1")
+    story.add("patch", "v1/configmaps", "web-pages", user_agent="fleet/0 m=agent e=1 r=coordinator")
+    assert judge(story.entries).unattributed_writes == 3
+
+
 def test_writes_of_coordination_objects_need_no_author(story: Chronicle) -> None:
     story.map()
     verdict = judge(story.entries)
@@ -232,7 +244,7 @@ def test_an_unowned_range_is_timed_from_its_members_death(story: Chronicle) -> N
 
 
 def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle) -> None:
-    name = NAMES.shard(LOWER, PartitionKey.UID)
+    name = NAMES.shard(LOWER)
     story.add("delete", str(LEASES), name, removed=True, user_agent="fleet/0 m=agent e=1 r=coordination")
     story.write("patch", LOW, "a@1")
     verdict = judge(story.entries)
@@ -242,7 +254,7 @@ def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle
 
 def test_a_hand_that_takes_a_lease_makes_no_other_owner(story: Chronicle) -> None:
     """Its holder cannot know yet, and nobody else claims what was not released."""
-    story.add("delete", str(LEASES), NAMES.shard(LOWER, PartitionKey.UID), removed=True)
+    story.add("delete", str(LEASES), NAMES.shard(LOWER), removed=True)
     story.shard(UPPER, 2)
     story.member("b", 2, held=False)
     story.write("patch", LOW, "a@1")
@@ -310,7 +322,7 @@ class TestLostEntries:
         assert (verdict.missing, verdict.partial) == (4, True)
 
     def test_a_write_of_a_lease_that_failed_may_have_been_carried_out(self, story: Chronicle) -> None:
-        for name in (NAMES.shard(LOWER, PartitionKey.UID), NAMES.member("b")):
+        for name in (NAMES.shard(LOWER), NAMES.member("b")):
             story.add("update", str(LEASES), name, status=504, user_agent="fleet/0 m=b e=1 r=coordination")
         story.write("patch", LOW, "b@1")
         story.write("patch", HIGH, "b@1")

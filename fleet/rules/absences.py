@@ -1,0 +1,50 @@
+"""Records that are gone, or of no use any more: who is dead without one (R14), and what is collected (R15). Pure."""
+
+from __future__ import annotations
+
+from fleet.records.record import Holder, ShardRecord, ShardStatus
+from fleet.rules.look import Look
+from fleet.rules.office_memory import Memory
+
+LONGEST_REQUEST_SECONDS = 30.0
+"""No write of this project is on its way for longer than this."""
+
+
+def gone(look: Look, memory: Memory, now: float) -> tuple[dict[str, int], tuple[Holder, ...]]:
+    """Floors of members that shard records name, proved absent for longer than a lease (R14), and who needs a proof.
+
+    The view of members may be older than that of shards, so a name that it lacks is no proof. A later epoch in a shard
+    record needs a proof of its own.
+    """
+    named: dict[str, int] = {}
+    for record in look.shards.values():
+        if record.holder is not None and record.holder.member not in look.members:
+            named[record.holder.member] = max(named.get(record.holder.member, 0), record.holder.epoch)
+    memory.absent = {name: absence for name, absence in memory.absent.items() if named.get(name) == absence.epoch}
+    dead = {
+        name: absence.epoch + 1 for name, absence in memory.absent.items() if now - absence.since > look.lease_seconds
+    }
+    return dead, tuple(Holder(*each) for each in sorted(named.items()) if each[0] not in memory.absent)
+
+
+def garbage(look: Look, memory: Memory, now: float) -> tuple[tuple[ShardRecord, ...], bool]:
+    """R15: retired records outside layout and `retiring`, retired under this office's eyes for long enough.
+
+    Also whether the map must first remember the epoch of one: epochs never fall, whoever deletes the record.
+    """
+    layout = set(look.map.ranges)
+    seen = {
+        each: record
+        for each, record in look.shards.items()
+        if record.status is ShardStatus.RETIRED and each not in layout and each not in look.map.retiring
+    }
+    memory.retired = {
+        each: memory.retired[each]
+        if each in memory.retired and memory.retired[each][0] == record.version
+        else (record.version, now)
+        for each, record in seen.items()
+    }
+    patience = look.lease_seconds + LONGEST_REQUEST_SECONDS
+    due = [record for each, record in seen.items() if now - memory.retired[each][1] > patience]
+    remembered = [record for record in due if record.epoch <= look.map.shard_epochs.get(record.range, 0)]
+    return tuple(remembered), len(remembered) < len(due)

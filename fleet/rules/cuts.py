@@ -1,0 +1,71 @@
+"""Changes of single ranges of a layout: one is split at a hash, or two neighbours are merged. Pure.
+
+Whoever proposes them (the planner, or people) says why in one sentence; what carries them out is a reshard, one at a
+time, of all that were proposed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from shards.keyrange import KeyRange, PartitionKey, ranges_from
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The range ends before `at`, and another one begins there. why: a sentence's end, for the log and `fleet plan`.
+
+    Invariant: range.first < at <= range.last. Raises ValueError.
+    """
+
+    range: KeyRange
+    at: int
+    why: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.range.first < self.at <= self.range.last:
+            raise ValueError(f"{self.at:016x} does not divide {self.range}: it must lie above its first hash and in it")
+
+    def __str__(self) -> str:
+        return _sentence(f"{self.range.short} is split at {self.at:016x}", self.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Two neighbours become one range. Invariant: second begins where first ends. Raises ValueError."""
+
+    first: KeyRange
+    second: KeyRange
+    why: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if self.first.last + 1 != self.second.first:
+            raise ValueError(f"{self.first} and {self.second} are no neighbours")
+
+    def __str__(self) -> str:
+        return _sentence(f"{self.first.short} and {self.second.short} become one shard", self.why)
+
+
+Cut = Split | Merge
+
+
+def cut_boundaries(
+    boundaries: Sequence[int], cuts: Iterable[Cut], key: PartitionKey = PartitionKey.UID
+) -> tuple[int, ...]:
+    """The layout after the cuts, one after the other. A cut of ranges that are not there (any more) changes nothing.
+
+    key: of the layout.
+    """
+    result = tuple(boundaries)
+    for cut in cuts:
+        layout = ranges_from(result, key)
+        if isinstance(cut, Split) and cut.range in layout:
+            result = tuple(sorted((*result, cut.at)))
+        elif isinstance(cut, Merge) and cut.first in layout and cut.second in layout:
+            result = tuple(first for first in result if first != cut.second.first)
+    return result
+
+
+def _sentence(what: str, why: str) -> str:
+    return f"{what}, because {why}" if why else what

@@ -1,0 +1,26 @@
+"""One reading of the whole fleet: what a coordinator decides from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fleet.records.controls import Controls
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord
+from shards.keyrange import KeyRange
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One reading of everything. own_renewal_at: send time of the coordinator's last acknowledged renewal.
+
+    controls: what people ordered.
+    """
+
+    epoch: int
+    map: ShardMap
+    shards: Mapping[KeyRange, ShardRecord]
+    members: Mapping[str, MemberRecord]
+    own_renewal_at: float
+    lease_seconds: float
+    controls: Controls = field(default_factory=Controls)

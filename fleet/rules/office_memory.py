@@ -1,0 +1,43 @@
+"""What a coordinator remembers between looks. It starts empty in every office, which only delays. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fleet.records.record import Holder
+from fleet.rules.budget_share import BudgetMemory
+from fleet.rules.membership import MemberWatch
+from shards.keyrange import KeyRange
+
+
+class Absence(NamedTuple):
+    """A live read found no record of a member. epoch: the highest that shard records named then. since: the reading."""
+
+    epoch: int
+    since: float
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a coordinator remembers between looks; it starts empty in every office, which only delays.
+
+    absent: members that shard records name, proved to have no record. handing: per range, the pending handover
+    (target, shard epoch) and since when. barred: members that did not become ready for a range, until when.
+    retired: since when this office has seen a record retired (R15). behind: since when an incarnation has not followed
+    a map that marks ranges lost. expelled: epoch under which a member was told to give up.
+    membership_at, restless_since: of the last change, and of the first one of the present burst of changes.
+    """
+
+    watch: MemberWatch = field(default_factory=MemberWatch)
+    absent: dict[str, Absence] = field(default_factory=dict)
+    handing: dict[KeyRange, tuple[str, int, float]] = field(default_factory=dict)
+    barred: dict[KeyRange, dict[str, float]] = field(default_factory=dict)
+    retired: dict[KeyRange, tuple[str, float]] = field(default_factory=dict)
+    behind: dict[Holder, float] = field(default_factory=dict)
+    expelled: dict[str, int] = field(default_factory=dict)
+    moved_at: float = float("-inf")
+    membership: tuple[str, ...] = ()
+    membership_at: float = float("-inf")
+    restless_since: float = float("-inf")
+    budget: BudgetMemory = field(default_factory=BudgetMemory)

@@ -1,0 +1,60 @@
+"""Members that renew, and do not follow: a target that is never ready, an owner that never lets go (R13). Pure."""
+
+from __future__ import annotations
+
+from fleet.records.record import Holder
+from fleet.rules.handover import is_free, standby_of
+from fleet.rules.look import Look
+from fleet.rules.office_memory import Memory
+from fleet.rules.planner import Move, PlanSettings
+from shards.keyrange import KeyRange
+
+
+def returned(
+    look: Look, memory: Memory, settings: PlanSettings, able: list[str], now: float
+) -> tuple[tuple[str, ...], tuple[Move, ...]]:
+    """R13: a target that did not get its standby ready in time loses the range to its holder again, who kept it."""
+    for each, names in list(memory.barred.items()):
+        memory.barred[each] = {name: until for name, until in names.items() if until > now}
+        if not memory.barred[each]:
+            del memory.barred[each]
+    targets = list(look.map.targets)
+    moves = []
+    handing: dict[KeyRange, tuple[str, int, float]] = {}
+    for i, (each, target) in enumerate(zip(look.map.ranges, targets, strict=True)):
+        record = look.shards.get(each)
+        holder = record.holder.member if record is not None and record.holder is not None else ""
+        if record is None or not target or holder in ("", target) or is_free(record, look.map):
+            continue
+        known = memory.handing.get(each)
+        since = known[2] if known is not None and known[:2] == (target, record.epoch) else now
+        handing[each] = (target, record.epoch, since)
+        ready = standby_of(record, target, look.map) is not None
+        if not ready and now - since > settings.standby_deadline_seconds and holder in able:
+            memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
+            moves.append(Move(each, target, holder, f"{target} was not ready in time"))
+            targets[i] = holder
+    memory.handing = handing
+    return tuple(targets), tuple(moves)
+
+
+def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[Holder, ...]:
+    """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or do not
+    repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or begins anew."""
+    patience = 2 * settings.standby_deadline_seconds
+    late: set[Holder] = set()
+    for each, (target, _, since) in memory.handing.items():
+        record = look.shards.get(each)
+        if record is not None and record.holder is not None and standby_of(record, target, look.map) is not None:
+            late |= {record.holder} if now - since > patience else set()
+    newest_loss = max(look.map.lost.values(), default=0)
+    behind = [Holder(name, each.epoch) for name, each in look.members.items() if each.seen_map < newest_loss]
+    memory.behind = {each: memory.behind.get(each, now) for each in behind}
+    late |= {each for each, since in memory.behind.items() if now - since > patience}
+    return tuple(
+        each
+        for each in sorted(late)
+        if (member := look.members.get(each.member)) is not None
+        and member.holder is not None
+        and member.epoch == each.epoch != memory.expelled.get(each.member)
+    )
