@@ -39,8 +39,9 @@ from shards.shard import Shard
 from shards.transport.kube import KubeTransport, connect
 from shards.view_filters import best_sources
 
-SETTLE_SECONDS = 5.0
-"""For the first look at what the server filters. A view that opens before it is known is opened anew afterwards."""
+SETTLE_SECONDS = (2.0, 0.3)
+"""For the first look at what the server filters, of a worker's first incarnation and of later ones, whose keys wait. A
+view that opens before it is known is opened anew afterwards."""
 
 
 def member_name(plan: RunPlan, slot: int) -> str:
@@ -78,7 +79,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     await health.start()
     watchdog.start()
     prober = _make_prober(plan, runtime, member_name(plan, start.slot))
-    await prober.settle(SETTLE_SECONDS)
+    await prober.settle(SETTLE_SECONDS[start.count > 1])
     probing = asyncio.create_task(prober.run(), name="filters")
     following = asyncio.create_task(_follow(file, runtime), name="config file")
     keeping: asyncio.Task[None] | None = None

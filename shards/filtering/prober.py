@@ -99,7 +99,7 @@ class Prober:
         try:
             answer = await self._answer(rung, target) if target is not None else Answer(None, "nobody asks for it")
         except ShardError as error:
-            log.info("filters: %s of %s could not be asked for: %s", rung.mode, rung.resource, error)
+            log.debug("filters: %s of %s could not be asked for: %s", rung.mode, rung.resource, error)
             self._ladder.failed(rung, str(error) or type(error).__name__)
         else:
             self._ladder.answered(rung, answer.holds, answer.why)
@@ -119,7 +119,7 @@ class Prober:
                     self._transport, resource, namespace=namespace, user_agent=self._user_agent
                 )
             except ShardError as error:
-                log.info("filters: %s cannot be asked with: %s", resource, error)
+                log.debug("filters: %s cannot be asked with: %s", resource, error)
                 refused = error
                 continue
             if answer.holds is not None:
