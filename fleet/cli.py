@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import click
 
+from fleet.commands.adopt import adopt
 from fleet.commands.canary import canary
 from fleet.commands.dev import dev
 from fleet.commands.drain import drain, undrain
@@ -56,6 +57,7 @@ def cli(options: dict[str, bool], with_traceback: bool) -> None:
 
 
 for command in (
+    adopt,
     canary,
     dev,
     drain,

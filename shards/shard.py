@@ -31,8 +31,9 @@ from shards.reconciling.figures import Figures, figures_of
 from shards.reconciling.key_costs import Middle, middle_of
 from shards.runtime import WorkerRuntime
 from shards.shard_gate import ShardGate
-from shards.shard_views import ShardView, filter_modes, make_engine, make_views
+from shards.shard_views import ShardView, make_engine, make_views
 from shards.stores.store import StoreReader
+from shards.view_filters import filter_modes
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
 
@@ -172,7 +173,8 @@ class Shard:
 
     @property
     def outdated(self) -> bool:
-        """Whether its views would be filtered elsewhere if they were opened now: feature gate ServerSideSharding."""
+        """Whether its views would be filtered elsewhere if they were opened now: a feature gate was switched, or what
+        is known of the server has changed."""
         wanted = filter_modes(self.range, self._controllers, self._runtime)
         return any(view.source.mode is not wanted[view.place] for view in self._views.values())
 
@@ -259,6 +261,7 @@ class Shard:
             gauge.labels(name, str(self.range)).set(now - (since if isfinite(since) else self._made_at))
             place = (name, resource.group, resource.version, resource.plural, str(self.range))
             self._runtime.metrics.gate.store_version.labels(*place).set(shown(view.store.resource_version))
+            self._runtime.metrics.filters.view.labels(name, str(self.range), view.source.mode).set(1)
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is

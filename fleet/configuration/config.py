@@ -238,6 +238,7 @@ class FleetConfig(Section, frozen=True):
         queue, scope = self.queue, self.scope
         return ShardSettings(
             server_side_sharding=self.feature_gates.server_side_sharding,
+            slot_labels=self.feature_gates.slot_labels,
             queue=QueueSettings(
                 max_concurrent_reconciles=queue.max_concurrent_reconciles,
                 base_delay_seconds=queue.base_delay_seconds,

@@ -123,13 +123,17 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_WORDS = ("ServerSideSharding", "SlotLabels")
+"""Feature gates that are auto, on or off."""
+
+
 def _with_words_for_switches(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """YAML 1.1 reads a bare on or off as a boolean; give the word back where the field means the word."""
     gates = document.get("featureGates")
-    if not isinstance(gates, dict) or not isinstance(gates.get("ServerSideSharding"), bool):
+    if not isinstance(gates, dict):
         return document
-    word = "on" if gates["ServerSideSharding"] else "off"
-    return {**document, "featureGates": {**gates, "ServerSideSharding": word}}
+    words = {name: "on" if gates[name] else "off" for name in _WORDS if isinstance(gates.get(name), bool)}
+    return {**document, "featureGates": {**gates, **words}} if words else document
 
 
 def _check_names(config: FleetConfig) -> None:

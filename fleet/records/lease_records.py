@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fleet.records.coordination import MapUnreadable
+from fleet.records.filter_record import FilterRecord
 from fleet.records.lease import Lease, Times, check_owner, lease_object, lease_of, micro_time
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import FLEET_LABEL, KIND_LABEL, Kind, Names
@@ -52,7 +53,7 @@ __all__ = [
     "shard_record_from_lease",
 ]
 
-R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord)
+R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord, FilterRecord)
 
 UNREADABLE_MEMBER_LEASE_SECONDS = 3600.0
 """Taken for a member's lease when its Lease does not say: a fence must not be early."""
@@ -116,6 +117,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         waiting=_each(lease.note("waiting"), WaitingRecord),
         parts=_each(lease.note("parts"), PartRecord),
         rollout=_rollout(lease.note("rollout")),
+        filters=_each(lease.note("filters"), FilterRecord),
         demand=natural(lease.note("demand")),
         weight=_weight(lease.note("weight")),
         version=lease.metadata.resource_version,
@@ -138,6 +140,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
         "parts": _brief(record.parts),
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
+        "filters": _brief(record.filters),
         "demand": "" if record.demand is None else str(record.demand),
         "weight": "" if record.weight == 1 else repr(record.weight),
         "left": "" if record.holder else str(record.epoch),
@@ -178,12 +181,12 @@ def _loads_text(loads: Mapping[str, ShardLoad]) -> str:
     return msgspec.json.encode({each: _telling(load) for each, load in loads.items()}).decode()
 
 
-def _brief(parts: tuple[PartRecord, ...]) -> str:
+def _brief(parts: tuple[PartRecord, ...] | tuple[FilterRecord, ...]) -> str:
     """The same of these."""
     return msgspec.json.encode([_telling(part) for part in parts]).decode() if parts else ""
 
 
-def _telling(record: ShardLoad | PartRecord) -> dict[str, Any]:
+def _telling(record: ShardLoad | PartRecord | FilterRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if value}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from fleet.records.filter_record import FilterRecord
 from shards.gates.watermark import Watermark
 from shards.keyrange import HASH_VERSION, SPACE, KeyRange, PartitionKey, range_of, ranges_from
 
@@ -197,6 +198,8 @@ class MemberRecord:
     """How its controllers fare, with and without the features of the canary."""
     rollout: RolloutRecord | None = None
     """None for a member of a version that knows no canary."""
+    filters: tuple[FilterRecord, ...] = ()
+    """What the views of its open shards stand on."""
     demand: int | None = None
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
     weight: float = 1.0

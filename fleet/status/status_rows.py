@@ -143,6 +143,24 @@ class QuarantineRow(_Row, frozen=True):
     generation: int
 
 
+class FilterRow(_Row, frozen=True):
+    """Who keeps foreign objects out of so many views of a resource. filter: in force, `local` for the workers.
+
+    best: the one that the API server could apply, "" where it could none. verdict: proven, refuted or unknown; why, as
+    one member has it. foreign: objects that came although it excludes them, since the members began.
+    probed_seconds_ago: of the member whose last answer is the oldest; null where one never got any.
+    """
+
+    resource: str
+    filter: str
+    views: int
+    best: str
+    verdict: str
+    why: str
+    foreign: int
+    probed_seconds_ago: float | None
+
+
 class OrderRow(_Row, frozen=True):
     """What somebody ordered. name: of a drained member or pod, "" for the whole fleet. since: RFC 3339."""
 
@@ -176,6 +194,7 @@ class FleetStatus(_Row, frozen=True):
     failing: tuple[FailingRow, ...] = ()
     waiting_keys: int = 0
     waiting: tuple[WaitingRow, ...] = ()
+    filters: tuple[FilterRow, ...] = ()
     frozen: OrderRow | None = None
     drained: tuple[OrderRow, ...] = ()
     controls_trouble: str = ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
     Holder,
@@ -44,6 +45,7 @@ class Report:
     waiting: tuple[WaitingRecord, ...] = ()
     parts: tuple[PartRecord, ...] = ()
     rollout: RolloutRecord | None = None
+    filters: tuple[FilterRecord, ...] = ()
     demand: int | None = None
 
 
@@ -200,6 +202,7 @@ class Member:
             waiting=report.waiting,
             parts=report.parts,
             rollout=report.rollout,
+            filters=report.filters,
             demand=report.demand,
         )
         self._attempted = new.renewals

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from heapq import nlargest
 
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import RolloutRecord, ShardLoad
 from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
@@ -22,6 +23,7 @@ def report_of(
     followed: int,
     leaving: bool,
     rollout: RolloutRecord | None,
+    filters: tuple[FilterRecord, ...] = (),
     demand: int | None,
 ) -> Report:
     """now: boot-clock reading; today: the same moment, in seconds since 1970. The rest as in `Report`."""
@@ -34,6 +36,7 @@ def report_of(
         waiting=waiting_records(runners.values(), now, today),
         parts=part_records(runners.values()),
         rollout=rollout,
+        filters=filters,
         demand=demand,
     )
 

@@ -57,7 +57,7 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
     plan, registry = plan_with(tmp_path, **client), CollectorRegistry()
     transport = await connect(kubeconfig=plan.kubeconfig, metrics=RequestMetrics(registry))
     try:
-        runtime = await _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
+        runtime = _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
         worker = _make_worker(START, plan, runtime, FleetMetrics(registry))
         assert isinstance(worker.coordination, KubernetesCoordination)
         assert worker.coordination._api.transport is transport
