@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 from fleet.backends.confirmation import keep_confirmed
@@ -17,10 +18,13 @@ from fleet.office.candidate import Candidate, Office
 from fleet.office.registrar import FleetLayout, Registrar
 from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.happening import Happening
+from fleet.records.object_names import Kind
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
 from fleet.rules.planner import PlanSettings
+from fleet.rules.story import story
 from shards.clock import Clock, boot_seconds
 
 __all__ = ["Coordinator", "FleetLayout"]
@@ -47,15 +51,19 @@ class Coordinator:
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
         telemetry: Telemetry | None = None,
+        tell: Callable[[Happening], None] = lambda happening: None,
     ) -> None:
+        """tell: hears what happens to the fleet, for people."""
         rng = rng or random.Random()
         self.coordination = coordination
-        self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
+        self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry(), tell)
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
         self.memory = Memory()
         self.orders = StandingOrders()
+        self._tell = tell
+        self._last_look: Look | None = None
         self.candidate = Candidate(
             coordination,
             me,
@@ -126,6 +134,8 @@ class Coordinator:
         """A new term starts with an empty memory, but for how long it has been watching the members."""
         self.memory = Memory(watch=self.memory.watch)
         self.memory.watch.begin_term()
+        self._last_look = None
+        self._tell(Happening("InOffice", f"{self.candidate.me} coordinates, epoch {self.epoch}", Kind.COORDINATOR))
         self._wake.set()
 
     def _known_epoch(self) -> int:
@@ -205,6 +215,9 @@ class Coordinator:
             self.lease_seconds,
             self.orders.follow(ordered),
         )
+        for happening in story(self._last_look, look) if self._last_look is not None else ():
+            self._tell(happening)
+        self._last_look = look
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
         await self.registrar.carry_out(office, agenda, stored, self.memory)
         over = self.orders.over(look.members.values(), self.clock())

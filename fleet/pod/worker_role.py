@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 
+from fleet.backends.event_poster import EventPoster
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.live_file import LiveFile
@@ -15,10 +16,12 @@ from fleet.health.range_steps import written_to_log
 from fleet.logs.logs import dropped_lines
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.pod.pod_events import event_poster
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
 from fleet.records.record import Incarnation
 from fleet.workers.part_records import rollout_record
+from fleet.workers.range_events import told_as_events
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed, open_journal
@@ -52,7 +55,9 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     metrics = FleetMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
     runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
-    worker = _make_worker(start, plan, runtime, metrics)
+    name = member_name(plan, start.slot)
+    events = event_poster(plan, transport, name, lambda: str(worker.member.epoch))
+    worker = _make_worker(start, plan, runtime, metrics, events)
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -69,11 +74,13 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     await health.start()
     watchdog.start()
     following = asyncio.create_task(_follow(file, plan, transport, runtime), name="config file")
+    posting = asyncio.create_task(events.run(), name="events")
     try:
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
+        posting.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
@@ -112,7 +119,9 @@ async def _make_runtime(
     )
 
 
-def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics) -> Worker:
+def _make_worker(
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, events: EventPoster
+) -> Worker:
     config, settings = plan.config, runtime.settings
     name = member_name(plan, start.slot)
 
@@ -148,7 +157,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         telemetry=metrics,
         budget=runtime.limiter,
         rollout=lambda: rollout_record(runtime.gates.rollout),
-        observers=(written_to_log, noted_in(runtime.journal)),
+        observers=(written_to_log, noted_in(runtime.journal), told_as_events(events.tell)),
     )
     return worker
 
