@@ -66,13 +66,14 @@ def slot_of(owner_uid: str) -> str:
 
 @dataclass(frozen=True, order=True, slots=True)
 class KeyRange:
-    """Hashes from `first` up to and including `last`: half-open [first, last + 1).
+    """Hashes from `first` up to and including `last`: half-open [first, last + 1). key: what is hashed.
 
-    Invariant: 0 <= first <= last < 2**64.
+    Invariant: 0 <= first <= last < 2**64. Ranges of two partition keys are never equal, and may always share objects.
     """
 
     first: int
     last: int
+    key: PartitionKey = PartitionKey.UID
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last < SPACE:
@@ -82,29 +83,46 @@ class KeyRange:
         return self.first <= value <= self.last
 
     def __str__(self) -> str:
+        return self.text(PartitionKey.UID)
+
+    def text(self, usual: PartitionKey) -> str:
+        """The hashes, and the key where it is not the usual one."""
+        return self.hashes if self.key is usual else f"{self.key}.{self.hashes}"
+
+    @property
+    def hashes(self) -> str:
+        """Both ends in 16 hex digits each, without the key."""
         return f"{self.first:016x}-{self.last:016x}"
 
     @classmethod
-    def parse(cls, text: str) -> KeyRange:
-        """The inverse of str(). Raises ValueError."""
-        first, dash, last = text.partition("-")
-        if not dash or len(first) != 16 or len(last) != 16:
+    def parse(cls, text: str, usual: PartitionKey = PartitionKey.UID) -> KeyRange:
+        """The inverse of text(usual). Raises ValueError."""
+        key, dot, hashes = text.rpartition(".")
+        first, dash, last = hashes.partition("-")
+        if not dash or len(first) != 16 or len(last) != 16 or (dot and key not in list(PartitionKey)):
             raise ValueError(f"not a range: {text!r}; expected 16 hex digits, a dash, 16 hex digits")
-        return cls(int(first, 16), int(last, 16))
+        return cls(int(first, 16), int(last, 16), PartitionKey(key) if dot else usual)
 
     @property
     def short(self) -> str:
         """The first four hex digits of both ends: enough to tell shards apart on a screen, not an identity."""
-        return f"{self.first >> 48:04x}-{self.last >> 48:04x}"
+        hashes = f"{self.first >> 48:04x}-{self.last >> 48:04x}"
+        return hashes if self.key is PartitionKey.UID else f"{self.key}.{hashes}"
 
     def overlaps(self, other: KeyRange) -> bool:
-        return self.first <= other.last and other.first <= self.last
+        """Whether an object can be in both."""
+        return self.key is not other.key or (self.first <= other.last and other.first <= self.last)
 
     def selector(self, partition_key: PartitionKey) -> str:
         """Canonical shardSelector of KEP-5866. Raises ValueError for a key that the server cannot filter by."""
         if partition_key is PartitionKey.NAME:
             raise ValueError("shardSelector knows uid and namespace only")
         return f"shardRange(object.metadata.{partition_key}, '0x{self.first:016x}', '0x{self.last + 1:016x}')"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every hash is in it."""
+        return self.first == 0 and self.last == SPACE - 1
 
     def slots(self) -> tuple[str, ...]:
         """Slot labels that objects of this range can carry; a superset at the two edges."""
@@ -114,7 +132,7 @@ class KeyRange:
 WHOLE = KeyRange(0, SPACE - 1)
 
 
-def ranges_from(boundaries: Sequence[int]) -> tuple[KeyRange, ...]:
+def ranges_from(boundaries: Sequence[int], key: PartitionKey = PartitionKey.UID) -> tuple[KeyRange, ...]:
     """Ranges that cover the space. boundaries: first hashes in rising order; the first one is 0.
 
     A list of boundaries cannot express a gap or an overlap, which is why the map stores it. Raises ValueError.
@@ -122,7 +140,7 @@ def ranges_from(boundaries: Sequence[int]) -> tuple[KeyRange, ...]:
     if not boundaries or boundaries[0] != 0 or any(a >= b for a, b in pairwise(boundaries)):
         raise ValueError("boundaries must begin with 0 and rise strictly")
     ends = [*boundaries[1:], SPACE]
-    return tuple(KeyRange(first, end - 1) for first, end in zip(boundaries, ends, strict=True))
+    return tuple(KeyRange(first, end - 1, key) for first, end in zip(boundaries, ends, strict=True))
 
 
 def equal_boundaries(count: int) -> tuple[int, ...]:

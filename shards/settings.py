@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shards.features import Canary, Feature, Rollout
-from shards.keyrange import PartitionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,6 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class ShardSettings:
-    partition_by: PartitionKey = PartitionKey.UID
     server_side_sharding: str = "auto"
     """auto: probe whether the server filters by shardSelector; on; off."""
     queue: QueueSettings = field(default_factory=QueueSettings)

@@ -122,7 +122,7 @@ def make_views(
         source = Source(
             resource=place.resource,
             range=range,
-            partition_key=runtime.settings.partition_by,
+            partition_key=range.key,
             scope=place.scope,
             mode=modes[place],
             role=place.role,
@@ -139,9 +139,8 @@ def filter_modes(range: KeyRange, controllers: Sequence[Controller], runtime: Wo
         for place in _places_of(controller, runtime.settings.scope):
             sharing.setdefault(place, []).append(controller.name)
     able = bool(runtime.server_side_sharding)
-    key = runtime.settings.partition_by
     return {
-        place: _mode(place.role, key, able and runtime.gates.server_side_sharding(names, range))
+        place: _mode(place.role, range.key, able and runtime.gates.server_side_sharding(names, range))
         for place, names in sharing.items()
     }
 

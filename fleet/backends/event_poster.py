@@ -20,7 +20,6 @@ from fleet.records.object_names import EVENTS, Kind, Names
 from shards.api.client import JSON, MERGE_PATCH, Transport
 from shards.clock import Clock, boot_seconds
 from shards.errors import ApiError, NotFound, ShardError
-from shards.keyrange import PartitionKey
 from shards.objects import Object
 
 log = logging.getLogger(__name__)
@@ -55,7 +54,6 @@ class EventPoster:
         self,
         transport: Transport,
         names: Names,
-        partition_key: PartitionKey,
         *,
         reporter: str,
         user_agent: Callable[[], str],
@@ -64,7 +62,6 @@ class EventPoster:
     ) -> None:
         self._transport = transport
         self._names = names
-        self._partition_key = partition_key
         self._reporter = reporter
         self._user_agent = user_agent
         self._clock = clock
@@ -139,11 +136,10 @@ class EventPoster:
                 pass
         self._made += 1
         stamp = f"{int(self._wall() * 1e6):x}{self._made:x}"
-        name = f"{object_name(happening, self._names, self._partition_key)}.{stamp}"
+        name = f"{object_name(happening, self._names)}.{stamp}"
         body = event_body(
             happening,
             self._names,
-            self._partition_key,
             event_name=name,
             reporter=self._reporter,
             now=self._wall(),

@@ -38,7 +38,7 @@ from fleet.records.record import (
 from fleet.records.shard_lease import lease_from_shard, shard_record
 from shards.api.client import Transport
 from shards.clock import Clock, boot_seconds
-from shards.keyrange import KeyRange, PartitionKey
+from shards.keyrange import KeyRange
 
 R = TypeVar("R", StoredMap, MemberRecord, ShardRecord, Document)
 V = TypeVar("V")
@@ -112,8 +112,8 @@ class KubernetesCoordination:
         lease = self._lease(body)
         return self._noted(Kind.MEMBER, lease.metadata.name, _whole(member_record(lease, self.names.fleet)))
 
-    async def read_shard(self, wanted: KeyRange, partition_key: PartitionKey = PartitionKey.UID) -> ShardRecord | None:
-        body = await self._api.get(LEASES, self.names.shard(wanted, partition_key))
+    async def read_shard(self, wanted: KeyRange) -> ShardRecord | None:
+        body = await self._api.get(LEASES, self.names.shard(wanted))
         return None if body is None else self._shard(body)
 
     async def list_shards(self) -> list[ShardRecord]:
@@ -121,12 +121,12 @@ class KubernetesCoordination:
         return cast("list[ShardRecord]", list(found.values()))
 
     async def write_shard(self, new: ShardRecord, replaces: str, *, not_after: float | None = None) -> ShardRecord:
-        times = self._api.times(self.names.shard(new.range, new.partition_key), new.epoch)
+        times = self._api.times(self.names.shard(new.range), new.epoch)
         body = lease_from_shard(self.names, new, replaces=replaces, times=times)
         return self._shard(await self._api.write(LEASES, body, not_after=not_after))
 
     async def delete_shard(self, record: ShardRecord) -> None:
-        name = self.names.shard(record.range, record.partition_key)
+        name = self.names.shard(record.range)
         await self._api.delete(LEASES, name, uid=record.uid, version=record.version)
 
     def _shard(self, body: bytes) -> ShardRecord:

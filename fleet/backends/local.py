@@ -25,7 +25,7 @@ from fleet.records.record import (
     StoredMap,
 )
 from shards.clock import Clock, boot_seconds
-from shards.keyrange import KeyRange, PartitionKey
+from shards.keyrange import KeyRange
 
 _ONLY = "only"
 """Name of the map, and of the coordinator's record."""
@@ -65,18 +65,18 @@ class LocalCoordination:
     async def delete_member(self, record: MemberRecord) -> None:
         await self._delete(Kind.MEMBER, record.name, record)
 
-    async def read_shard(self, wanted: KeyRange, partition_key: PartitionKey = PartitionKey.UID) -> ShardRecord | None:
-        return cast("ShardRecord | None", await self._read(Kind.SHARD, _shard_name(wanted, partition_key)))
+    async def read_shard(self, wanted: KeyRange) -> ShardRecord | None:
+        return cast("ShardRecord | None", await self._read(Kind.SHARD, _shard_name(wanted)))
 
     async def list_shards(self) -> list[ShardRecord]:
         await self.faults.reach()
         return cast("list[ShardRecord]", list(self.store.of(Kind.SHARD).values()))
 
     async def write_shard(self, new: ShardRecord, replaces: str, *, not_after: float | None = None) -> ShardRecord:
-        return await self._write(Kind.SHARD, _shard_name(new.range, new.partition_key), new, replaces, not_after)
+        return await self._write(Kind.SHARD, _shard_name(new.range), new, replaces, not_after)
 
     async def delete_shard(self, record: ShardRecord) -> None:
-        await self._delete(Kind.SHARD, _shard_name(record.range, record.partition_key), record)
+        await self._delete(Kind.SHARD, _shard_name(record.range), record)
 
     async def read_coordinator(self) -> CoordinatorRecord | None:
         return cast("CoordinatorRecord | None", await self._read(Kind.COORDINATOR, _ONLY))
@@ -140,5 +140,5 @@ class LocalCoordination:
                 view.noted(kind, name, found)
 
 
-def _shard_name(wanted: KeyRange, partition_key: PartitionKey) -> str:
-    return f"{partition_key}-{wanted}"
+def _shard_name(wanted: KeyRange) -> str:
+    return f"{wanted.key}-{wanted.hashes}"

@@ -9,7 +9,7 @@ from fleet.backends.changes import Changes
 from fleet.backends.followed import Followed
 from fleet.records.coordination import Change
 from fleet.records.object_names import Kind
-from fleet.records.record import Document, DocumentName, MemberRecord, ShardRecord, ShardStatus, StoredMap
+from fleet.records.record import Document, DocumentName, MemberRecord, ShardRecord, StoredMap
 from shards.keyrange import KeyRange
 
 Record = StoredMap | ShardRecord | MemberRecord | Document
@@ -66,15 +66,8 @@ class RecordCache:
         self._changes.close()
 
     def _by_range(self) -> Mapping[KeyRange, ShardRecord]:
-        """Two records can cover one range under two partition keys: the map's key counts, else the active record."""
-        in_force = self.last_map.map.partition_key if self.last_map else None
-        found: dict[KeyRange, ShardRecord] = {}
-        for record in cast("Iterable[ShardRecord]", self._followed[Kind.SHARD]):
-            if in_force is not None and record.partition_key is not in_force:
-                continue
-            if record.range not in found or record.status is ShardStatus.ACTIVE:
-                found[record.range] = record
-        return found
+        followed = cast("Iterable[ShardRecord]", self._followed[Kind.SHARD])
+        return {record.range: record for record in followed}
 
     # -- what backends feed -----------------------------------------------------------------------------------------
 

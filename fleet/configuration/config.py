@@ -25,11 +25,12 @@ class ShardsConfig(Section, frozen=True):
 
     count: int = 16
     """Number of shards, 1 to 4096. Default 16: enough for eight workers with two shards each, and cheap when idle.
-    More shards move less work at a time; each costs a Lease, and in each worker a watch per resource."""
+    More shards move less work at a time; each costs a Lease, and in each worker a watch per resource. A running fleet
+    follows it in the ConfigMap."""
     partition_by: PartitionKey = PartitionKey.UID
     """Which part of a primary object decides its shard: uid, namespace or name. Default uid: spreads evenly, and an
     API server with ShardedListAndWatch filters by it. namespace keeps a tenant's objects together; name survives
-    delete-and-recreate. Changing it needs a restart of every pod."""
+    delete-and-recreate. A running fleet follows it in the ConfigMap: every shard changes hands then."""
     auto_split: bool = False
     """Whether `count` is only a floor and hot shards are split. Default false: a number that changes by itself
     surprises. Only false is supported so far."""
@@ -48,6 +49,14 @@ class WorkersConfig(Section, frozen=True):
     """Seconds that a leaving worker waits for others to prepare for its shards before it lets go regardless, 0 or
     more. Default 10: together with drainSeconds and 5 seconds of slack it stays below the 30 seconds of Kubernetes'
     terminationGracePeriodSeconds, which must be larger than the sum."""
+
+    memory_limit_mib: int = msgspec.field(default=0, name="memoryLimitMiB")
+    """Memory in MiB that one worker may use, 0 or more. Default 0: only the limit of the pod's container counts, which
+    its processes share. A worker that nears it is recycled (see recycleAtShare)."""
+    recycle_at_share: float = 0.85
+    """Part of either limit, above 0 up to 1, from which on the largest worker of the pod hands its shards over, ends,
+    and is started again. Default 0.85: handing over takes seconds, in which more may be needed. 1 leaves it to the
+    kernel, which kills a process without a warning."""
 
     @property
     def grace_seconds(self) -> float:
@@ -212,11 +221,15 @@ class FleetConfig(Section, frozen=True):
         """16 hex digits over all fields with their defaults filled in: equal for configs that mean the same."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
+    @property
+    def away_seconds(self) -> float:
+        """How long a worker stays away that keeps dying: until others have been given its shards, and claimed them."""
+        return 2 * self.coordination.lease_seconds + self.rebalance.restart_grace_seconds + 2.0
+
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""
         queue, scope = self.queue, self.scope
         return ShardSettings(
-            partition_by=self.shards.partition_by,
             server_side_sharding=self.feature_gates.server_side_sharding,
             queue=QueueSettings(
                 max_concurrent_reconciles=queue.max_concurrent_reconciles,

@@ -81,9 +81,11 @@ class LiveFile:
 
 
 def _live_parts_of(found: FleetConfig, running: FleetConfig) -> FleetConfig:
-    """What runs, with that of the file which may change."""
+    """What runs, with that of the file which may change. The layout is the fleet's, as its map has it: whoever is in
+    office follows the ConfigMap, and no pod its file."""
     return msgspec.structs.replace(
         running,
+        shards=found.shards,
         client=found.client,
         gate=found.gate,
         feature_gates=found.feature_gates,

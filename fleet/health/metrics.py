@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from fleet.health.range_steps import Cause, RangeStep, Step
 from fleet.health.telemetry import Telemetry
+from fleet.records.quarantine import QuarantineEntry
 
 _RENEW_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _UNOWNED_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -112,6 +113,15 @@ class FleetMetrics(Telemetry):
         self.loop_blocked_seconds = Counter(
             "shardfleet_loop_blocked_seconds_total", "Time that it stood still.", registry=registry
         )
+        self.keys_quarantined = Counter(
+            "shardfleet_keys_quarantined_total",
+            "Keys that were quarantined because they ended workers, by controller.",
+            ["controller"],
+            registry=registry,
+        )
+        self.recycles = Counter(
+            "shardfleet_worker_recycles_total", "Workers that left because memory was short.", registry=registry
+        )
         self.log_lines_dropped = Counter(
             "shardfleet_log_lines_dropped_total", "Log lines that found the queue full.", registry=registry
         )
@@ -136,6 +146,12 @@ class FleetMetrics(Telemetry):
 
     def fenced(self) -> None:
         self.fences.inc()
+
+    def key_quarantined(self, entry: QuarantineEntry) -> None:
+        self.keys_quarantined.labels(entry.controller).inc()
+
+    def recycled(self) -> None:
+        self.recycles.inc()
 
     def dropped(self, lines: int) -> None:
         """Log lines that were dropped so far."""

@@ -15,7 +15,9 @@ from dataclasses import replace
 from fleet.backends.confirmation import keep_confirmed
 from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Candidate, Office
+from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
+from fleet.office.resharding import Resharding
 from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.records.happening import Happening
@@ -51,12 +53,18 @@ class Coordinator:
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
         telemetry: Telemetry | None = None,
+        check_config: Check = unchecked,
         tell: Callable[[Happening], None] = lambda happening: None,
     ) -> None:
-        """tell: hears what happens to the fleet, for people."""
+        """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with.
+
+        tell: hears what happens to the fleet, for people.
+        """
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry(), tell)
+        self.config = ConfigFollower(layout.fleet, check_config)
+        self.resharding = Resharding(self.config)
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
@@ -195,7 +203,8 @@ class Coordinator:
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
-            stored = await self.registrar.found_map(office, last.map if last is not None else None)
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
+            stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
         if stored.map.version < self.registrar.written:
             return  # the view has not shown this office's own last map write yet (design 4.3)
         self.registrar.check_identity(stored.map)
@@ -219,6 +228,12 @@ class Coordinator:
             self._tell(happening)
         self._last_look = look
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
+        self.config.look(self.view.documents.get(DocumentName.CONFIG))
+        self.registrar.compare(stored.map, self.config)
+        relaid = self.resharding.next_map(look, agenda.cuts)
+        if relaid is not None:
+            await self.registrar.write_map(office, relaid, stored)
+            return
         await self.registrar.carry_out(office, agenda, stored, self.memory)
         over = self.orders.over(look.members.values(), self.clock())
         if over and ordered is not None:

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 
 from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Office
+from fleet.office.config_follower import ConfigFollower
 from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.records.happening import Happening
 from fleet.records.object_names import Kind
 from fleet.records.record import Holder, ShardMap, ShardRecord, StoredMap
 from fleet.rules.agenda import Absence, Agenda, Memory
+from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
 from fleet.rules.refusal import check_map
 from fleet.rules.reshard import activated, may_retire, rebuilt, retired
@@ -30,13 +32,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FleetLayout:
-    """What the config says about the fleet as a whole."""
+    """What this process's own config says about the fleet as a whole.
+
+    partition_key, shard_count: for a new fleet. Afterwards the map says what is in force, and follows the ConfigMap.
+    """
 
     fleet: str
     identity: str
     partition_key: PartitionKey
     shard_count: int
-    config_version: str = ""
 
 
 class Registrar:
@@ -56,7 +60,7 @@ class Registrar:
         self.coordination = coordination
         self.layout = layout
         self.written = 0
-        self._count_reported = False
+        self._compared: tuple[int, PartitionKey] | None = None
         self._clock = clock
         self._telemetry = telemetry
         self._tell = tell
@@ -67,15 +71,25 @@ class Registrar:
         self._telemetry.history_lost()
 
     def check_identity(self, shard_map: ShardMap) -> None:
-        """Raises Refused when the map is of another fleet, or of another key (R7, R16)."""
-        check_map(shard_map, identity=self.layout.identity, partition_key=self.layout.partition_key)
-        if len(shard_map.boundaries) != self.layout.shard_count and not self._count_reported:
-            self._count_reported = True
-            log.warning(
-                "shards.count is %d, the map has %d shards and is in force: this version does not reshard live",
-                self.layout.shard_count,
-                len(shard_map.boundaries),
-            )
+        """Raises Refused when the map is of another fleet (R16)."""
+        check_map(shard_map, identity=self.layout.identity)
+
+    def compare(self, shard_map: ShardMap, config: ConfigFollower) -> None:
+        """Says so where this process's config asks for another layout, and no ConfigMap is followed."""
+        ours, found = (
+            (self.layout.shard_count, self.layout.partition_key),
+            (base_count(shard_map), shard_map.partition_key),
+        )
+        if config.wanted is not None or config.refused or ours == found or ours == self._compared:
+            return
+        self._compared = ours
+        log.warning(
+            "the config of this pod asks for %d shards by %s, the fleet has %d by %s and goes on with them: a layout"
+            " is changed in ConfigMap %s-config only (docs/resharding.md says how to create it)",
+            *ours,
+            *found,
+            shard_map.fleet,
+        )
 
     async def carry_out(self, office: Office, agenda: Agenda, stored: StoredMap, memory: Memory) -> None:
         """Everything on the agenda. stored: the map that it was drawn up on."""
@@ -109,10 +123,11 @@ class Registrar:
         self.written = stored.map.version
         return stored
 
-    async def found_map(self, office: Office, last: ShardMap | None) -> StoredMap:
+    async def found_map(self, office: Office, last: ShardMap | None, wanted: Wanted | None = None) -> StoredMap:
         """The view has no map: read it live; create it, or rebuild it from the records (R14).
 
-        last: the last map that the view could read. Raises ConfigError when that was another fleet's.
+        last: the last map that the view could read. wanted: what the fleet's config asks for, None without
+        one. Raises ConfigError when that map was another fleet's.
         """
         replaces = ""
         try:
@@ -125,7 +140,7 @@ class Registrar:
         shards = await self.coordination.list_shards()
         members = {member.name: member for member in await self.coordination.list_members()}
         seen = [self.written, last.version if last else 0, *(member.seen_map for member in members.values())]
-        draft = self._empty_map(office)
+        draft = self._empty_map(office, wanted)
         if replaces or shards or max(seen):
             draft = rebuilt(last, draft, shards, max(seen))
             log.warning("the map was missing: rebuilt from %d shard records as version %d", len(shards), draft.version)
@@ -134,17 +149,19 @@ class Registrar:
         self.written = stored.map.version
         return stored
 
-    def _empty_map(self, office: Office) -> ShardMap:
-        boundaries = equal_boundaries(self.layout.shard_count)
+    def _empty_map(self, office: Office, wanted: Wanted | None) -> ShardMap:
+        wanted = wanted or Wanted(self.layout.shard_count, self.layout.partition_key, "")
+        boundaries = equal_boundaries(wanted.shards)
         return ShardMap(
             version=1,
             coordinator_epoch=office.epoch,
             fleet=self.layout.fleet,
             identity=self.layout.identity,
-            partition_key=self.layout.partition_key,
+            partition_key=wanted.key,
             boundaries=boundaries,
             targets=("",) * len(boundaries),
-            config_version=self.layout.config_version,
+            config_version=wanted.version,
+            base_count=wanted.shards,
         )
 
     # -- members ----------------------------------------------------------------------------------------------------
@@ -187,8 +204,7 @@ class Registrar:
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
-        key = live_map.map.partition_key
-        found = {record.range: record for record in first_reads if record.partition_key is key}
+        found = {record.range: record for record in first_reads}
         others = await self.coordination.list_shards()
         members = await self.coordination.list_members()
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
@@ -207,31 +223,37 @@ class Registrar:
             if record is not None:
                 await self.coordination.write_shard(record, record.version, not_after=office.until)
 
-        await _all(one, agenda.upkeep.activate)
+        for error in await _each(one, agenda.upkeep.activate):
+            raise error
 
     async def _retire(self, office: Office, ranges: tuple[KeyRange, ...]) -> None:
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
-        current, key = live_map.map, live_map.map.partition_key
+        current = live_map.map
         members = await self.coordination.list_members()
-        records = {r.range: r for r in await self.coordination.list_shards() if r.partition_key is key}
+        records = {r.range: r for r in await self.coordination.list_shards()}
         epochs = dict(current.shard_epochs)
-        for wanted in ranges:
+        done: set[KeyRange] = set()
+
+        async def one(wanted: KeyRange) -> None:
             record = records.get(wanted)
             if wanted in current.retiring and may_retire(record, current, wanted, members):
                 new = retired(current, wanted, record)
                 await self.coordination.write_shard(new, new.version, not_after=office.until)
                 epochs[wanted] = new.epoch
-        done = {wanted for wanted in ranges if epochs.get(wanted) != current.shard_epochs.get(wanted)}
+                done.add(wanted)
+
+        # What was retired leaves `retiring` even where another range's write failed: that one is tried again.
+        trouble = await _each(one, ranges)
         if done:
             new_map = replace(current, retiring=current.retiring - done, shard_epochs=epochs)
             await self.write_map(office, new_map, live_map)
+        for error in trouble:
+            raise error
 
 
-async def _all(one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> None:
-    """Run one write per range side by side; the first failure is raised after all have ended."""
+async def _each(one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> list[BaseException]:
+    """One write per range, side by side. Returns what went wrong after all have ended."""
     results = await asyncio.gather(*(one(each) for each in ranges), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    return [result for result in results if isinstance(result, BaseException)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
+from fleet.configuration.config import FleetConfig
 from fleet.health.agent import AgentServer
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
@@ -17,6 +18,7 @@ from fleet.office.lookout import Lookout
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.pod.pod_events import event_poster
+from fleet.pod.preflight import check_key
 from fleet.processes.child import ChildStart
 from fleet.records.happening import Happening
 from fleet.records.record import Incarnation
@@ -88,9 +90,14 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     )
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=status, metrics=metrics_now)
     await health.start()
-    following = asyncio.create_task(follow_config(file), name="config file")
     looking = asyncio.create_task(lookout.run(), name="lookout")
     posting = asyncio.create_task(events.run(), name="events")
+
+    async def change(found: FleetConfig) -> None:
+        if coordinator is not None:
+            coordinator.registrar.layout = _layout(plan, found)
+
+    following = asyncio.create_task(follow_config(file, change), name="config file")
     try:
         if config.agent.metrics_port >= 0:
             await server.start()
@@ -119,6 +126,15 @@ async def _until(stop: asyncio.Event, coordinator: Coordinator | None) -> None:
         task.result()
 
 
+def _layout(plan: RunPlan, config: FleetConfig) -> FleetLayout:
+    return FleetLayout(
+        fleet=config.fleet,
+        identity=identity_of(plan.controllers),
+        partition_key=config.shards.partition_by,
+        shard_count=config.shards.count,
+    )
+
+
 def _coordination(start: ChildStart, plan: RunPlan, transport: KubeTransport) -> KubernetesCoordination:
     agent = UserAgent(PRODUCT, member=f"{plan.pod}-agent", epoch=str(start.count), reason="coordinator")
     return KubernetesCoordination(
@@ -140,12 +156,7 @@ def _make_coordinator(
     config = plan.config
     return Coordinator(
         coordination,
-        FleetLayout(
-            fleet=config.fleet,
-            identity=identity_of(plan.controllers),
-            partition_key=config.shards.partition_by,
-            shard_count=config.shards.count,
-        ),
+        _layout(plan, config),
         Incarnation(f"{start.supervisor_id}.agent", start.count),
         lease_seconds=config.coordination.lease_seconds,
         renew_seconds=config.coordination.renew_every_seconds,
@@ -156,5 +167,6 @@ def _make_coordinator(
         ),
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
+        check_config=lambda found: check_key(found.shards.partition_by, plan.partition_keys),
         tell=tell,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet import __version__
+from shards.keyrange import PartitionKey
 
 if TYPE_CHECKING:
     from fleet.configuration.config import FleetConfig
@@ -42,5 +43,7 @@ class RunPlan:
     """Of the members of this pod, for `canary.memberLabels`."""
     config_file: Path | None = None
     """Where `config` came from, to be followed for what may change; None: it came from no file."""
+    partition_keys: tuple[PartitionKey, ...] = tuple(PartitionKey)
+    """Those by which the controllers' primaries can be divided."""
     journal_dir: Path | None = None
     """Where the workers write their journals; None: they keep none."""

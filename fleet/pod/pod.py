@@ -24,10 +24,12 @@ from fleet.pod.preflight import check_port, check_server
 from fleet.pod.roles import run_agent, run_worker
 from fleet.processes import rundir
 from fleet.processes.exitcodes import EX_CONFIG, EX_OK
+from fleet.processes.recycling import RecycleSettings
 from fleet.processes.supervisor import ChildSpec, Supervisor
 from fleet.records.object_names import Names
 from shards.api.client import Client
 from shards.authoring.controller import Controller
+from shards.keyrange import PartitionKey
 from shards.transport.kube import connect
 
 
@@ -52,7 +54,7 @@ def prepare(
     """
     check_controllers(config.canary, [each.name for each in controllers])
     check_port(config.agent.address, config.agent.metrics_port, "agent.metricsPort")
-    namespace = asyncio.run(_checked_namespace(config, controllers, kubeconfig, context))
+    namespace, keys = asyncio.run(_checked_server(config, controllers, kubeconfig, context))
     pod = pod or os.environ.get("POD_NAME") or socket.gethostname().lower()
     # The longest Lease name, so that an impossible one is refused here and not by every worker.
     Names(config.fleet, namespace).member(f"{pod}-{config.workers.per_pod - 1}")
@@ -66,6 +68,7 @@ def prepare(
         namespace=namespace,
         revision=os.environ.get("POD_REVISION", ""),
         run_dir=rundir.create("run", run_dir),
+        partition_keys=keys,
         journal_dir=journal_dir,
         labels=labels_of(pod, labels),
         config_file=config_file.absolute() if config_file is not None else None,
@@ -87,6 +90,8 @@ def run(plan: RunPlan) -> int:
         supervisor_id=f"{plan.pod_uid}.{secrets.token_hex(4)}",
         run_dir=plan.run_dir,
         grace_seconds=workers.grace_seconds,
+        away_seconds=plan.config.away_seconds,
+        recycling=RecycleSettings(workers.recycle_at_share, workers.memory_limit_mib),
         logs=logs,
     )
     try:
@@ -107,13 +112,14 @@ def labels_of(pod: str, given: Sequence[str]) -> dict[str, str]:
     return {"pod": pod} | written | parse_labels("--label", given)
 
 
-async def _checked_namespace(
+async def _checked_server(
     config: FleetConfig, controllers: Sequence[Controller], kubeconfig: str | None, context: str | None
-) -> str:
+) -> tuple[str, tuple[PartitionKey, ...]]:
+    """The fleet's namespace, and the partition keys that its primaries can have."""
     transport = await connect(kubeconfig=kubeconfig, context=context)
     try:
         namespace = os.environ.get("POD_NAMESPACE") or transport.namespace
-        await check_server(
+        keys = await check_server(
             Client(transport, user_agent=f"fleet-preflight/{__version__}", timeout_seconds=10.0),
             transport.host,
             controllers,
@@ -121,6 +127,6 @@ async def _checked_namespace(
             scope=config.shard_settings().scope,
             names=Names(config.fleet, namespace),
         )
-        return namespace
+        return namespace, keys
     finally:
         await transport.close()

@@ -16,7 +16,6 @@ def event_poster(plan: RunPlan, transport: Transport, member: str, epoch: Callab
     return EventPoster(
         transport,
         Names(plan.config.fleet, plan.namespace),
-        plan.config.shards.partition_by,
         reporter=member,
         user_agent=lambda: str(UserAgent(PRODUCT, member=member, epoch=epoch(), reason=EVENTS_REASON)),
     )

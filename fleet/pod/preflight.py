@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from fleet.records.object_names import CONFIG_MAPS, LEASES, Names
+from fleet.records.record import DocumentName
 from shards.api.client import Client
 from shards.authoring.controller import Controller
 from shards.errors import ApiError, ConfigError, Forbidden, NotFound, ShardError, Unauthorized, Unreachable, Untrusted
@@ -57,23 +58,22 @@ async def check_server(
     partition_by: PartitionKey,
     scope: ScopeSettings,
     names: Names,
-) -> None:
-    """Raises PreflightFailed, or ConfigError for a partition key that the primaries cannot have.
+) -> tuple[PartitionKey, ...]:
+    """Which partition keys the primaries can have. Raises PreflightFailed, or ConfigError for one that they cannot.
 
     host: of the API server, for messages. names: of the fleet's own objects. What is missing in some of the namespaces
     that are watched one by one is a warning, because the others can do without them.
     """
+    keys = tuple(PartitionKey)
     with explained(host):
         for controller in controllers:
             served = [await _served(client, host, resource) for resource in _resources(controller)]
-            if partition_by is PartitionKey.NAMESPACE and served[0].get("namespaced") is False:
-                raise ConfigError(
-                    "shards.partitionBy",
-                    f"{controller.primary} is cluster-scoped and has no namespace; write uid or name",
-                )
+            if served[0].get("namespaced") is False:
+                keys = tuple(key for key in keys if key is not PartitionKey.NAMESPACE)
+        check_key(partition_by, keys)
         refused = [(need, text) for need in needs(controllers, scope, names) for text in await _refused(client, need)]
     if not refused:
-        return
+        return keys
     missing = (
         f"no permission to {'; '.join(text for _, text in refused)}: grant it with a Role or ClusterRole"
         " (deploy/base/rbac.yaml has an example)"
@@ -82,6 +82,16 @@ async def check_server(
     if not scope.watch_each or any(need.own for need, _ in refused) or not without < set(scope.namespaces):
         raise PreflightFailed(missing)
     log.warning("%s; the fleet goes on without namespace %s until then", missing, ", ".join(sorted(without)))
+    return keys
+
+
+def check_key(wanted: PartitionKey, able: Sequence[PartitionKey]) -> None:
+    """able: those that the primaries can have. Raises ConfigError."""
+    if wanted not in able:
+        raise ConfigError(
+            "shards.partitionBy",
+            f"{wanted} divides no cluster-scoped objects, which have no namespace; write {' or '.join(able)}",
+        )
 
 
 @contextmanager
@@ -138,6 +148,7 @@ def needs(controllers: Iterable[Controller], scope: ScopeSettings, names: Names)
         Need(LEASES, names.namespace, (*_READ, "create", "update", "delete"), own=True),
         Need(CONFIG_MAPS, names.namespace, ("list", "watch", "create"), own=True),
         Need(CONFIG_MAPS, names.namespace, ("get", "update"), name=names.map, own=True),
+        Need(CONFIG_MAPS, names.namespace, ("get", "patch"), name=names.document(DocumentName.QUARANTINE), own=True),
     ]
     namespaces, each = scope.namespaces, scope.watch_each
     for controller in controllers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 
 from fleet.backends.event_poster import EventPoster
 from fleet.backends.kubernetes_leases import KubernetesCoordination
@@ -19,8 +20,9 @@ from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.pod.pod_events import event_poster
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
-from fleet.records.record import Incarnation
+from fleet.records.record import Document, DocumentName, Incarnation
 from fleet.workers.part_records import rollout_record
+from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
 from fleet.workers.range_events import told_as_events
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
@@ -55,9 +57,14 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     metrics = FleetMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
     runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    if start.flights is not None:
+        runtime.in_flight = start.flights
     name = member_name(plan, start.slot)
     events = event_poster(plan, transport, name, lambda: str(worker.member.epoch))
     worker = _make_worker(start, plan, runtime, metrics, events)
+    keeper = _make_keeper(start, plan, runtime, metrics, worker)
+    if start.recycled:
+        metrics.recycled()
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -75,12 +82,17 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     watchdog.start()
     following = asyncio.create_task(_follow(file, plan, transport, runtime), name="config file")
     posting = asyncio.create_task(events.run(), name="events")
+    keeping: asyncio.Task[None] | None = None
     try:
+        await keeper.begin(stop)
+        keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
         posting.cancel()
+        if keeping is not None:
+            keeping.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
@@ -145,9 +157,9 @@ def _make_worker(
             revision=plan.revision,
             identity=identity_of(plan.controllers),
             scope=scope_of(plan.controllers, settings.scope),
-            partition_key=config.shards.partition_by,
             lease_seconds=config.coordination.lease_seconds,
             renew_seconds=config.coordination.renew_every_seconds,
+            partition_keys=plan.partition_keys,
             leave_seconds=config.workers.leave_seconds,
             drain_seconds=config.workers.drain_seconds,
         ),
@@ -160,6 +172,25 @@ def _make_worker(
         observers=(written_to_log, noted_in(runtime.journal), told_as_events(events.tell)),
     )
     return worker
+
+
+def _make_keeper(
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, worker: Worker
+) -> QuarantineKeeper:
+    def document() -> Document | None:
+        return worker.view.documents.get(DocumentName.QUARANTINE) if worker.has_view else None
+
+    return QuarantineKeeper(
+        worker.coordination,
+        runtime.suspects,
+        KeeperSettings(worker.settings.name, plan.revision, plan.config.shards.partition_by),
+        deaths=start.deaths,
+        counted=start.flights.counted if start.flights is not None else lambda: None,
+        document=document,
+        shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
+        telemetry=metrics,
+        today=time.time,
+    )
 
 
 async def _server_filters(transport: KubeTransport, plan: RunPlan, wanted: str) -> bool:

@@ -19,7 +19,7 @@ from fleet.records.record import (
     StoredMap,
 )
 from shards.errors import ConfigError
-from shards.keyrange import KeyRange, PartitionKey
+from shards.keyrange import KeyRange
 
 
 class CasConflict(Exception):
@@ -81,9 +81,7 @@ class Coordination(Protocol):
 
     async def delete_member(self, record: MemberRecord) -> None: ...
 
-    async def read_shard(self, wanted: KeyRange, partition_key: PartitionKey = PartitionKey.UID) -> ShardRecord | None:
-        """partition_key: the map's; ranges of two keys have records of their own."""
-        ...
+    async def read_shard(self, wanted: KeyRange) -> ShardRecord | None: ...
 
     async def list_shards(self) -> list[ShardRecord]: ...
 
@@ -128,7 +126,7 @@ class CoordinationView(Protocol):
 
     @property
     def shards(self) -> Mapping[KeyRange, ShardRecord]:
-        """Those under the partition key of `last_map`; without a map, all of them."""
+        """Those of every partition key; each range says which is its own."""
         ...
 
     @property

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from fleet.records.object_names import Kind, Names
-from shards.keyrange import KeyRange, PartitionKey
+from shards.keyrange import KeyRange
 from shards.objects import DOMAIN, Object
 
 LONGEST_NOTE = 1024
@@ -24,16 +24,14 @@ class Happening(NamedTuple):
     warning: bool = False
 
 
-def event_body(
-    happening: Happening, names: Names, partition_key: PartitionKey, *, event_name: str, reporter: str, now: float
-) -> Object:
+def event_body(happening: Happening, names: Names, *, event_name: str, reporter: str, now: float) -> Object:
     """An Event of core/v1, which kubectl shows with its count. now: seconds since 1970. reporter: member or agent."""
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": event_name, "namespace": names.namespace, "labels": names.labels(Kind.EVENT)},
-        "involvedObject": _about(happening, names, partition_key),
+        "involvedObject": _about(happening, names),
         "reason": happening.reason,
         "message": happening.note[:LONGEST_NOTE],
         "type": "Warning" if happening.warning else "Normal",
@@ -52,20 +50,20 @@ def event_repeated(count: int, now: float) -> Object:
     return {"count": count, "lastTimestamp": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def object_name(happening: Happening, names: Names, partition_key: PartitionKey) -> str:
+def object_name(happening: Happening, names: Names) -> str:
     """Of the Lease or ConfigMap that it is about."""
     if happening.kind is Kind.SHARD:
-        return names.shard(KeyRange.parse(happening.name), partition_key)
+        return names.shard(KeyRange.parse(happening.name))
     if happening.kind is Kind.MEMBER:
         return names.member(happening.name)
     return names.coordinator if happening.kind is Kind.COORDINATOR else names.map
 
 
-def _about(happening: Happening, names: Names, partition_key: PartitionKey) -> Object:
+def _about(happening: Happening, names: Names) -> Object:
     lease = happening.kind in (Kind.SHARD, Kind.MEMBER, Kind.COORDINATOR)
     return {
         "apiVersion": "coordination.k8s.io/v1" if lease else "v1",
         "kind": "Lease" if lease else "ConfigMap",
         "namespace": names.namespace,
-        "name": object_name(happening, names, partition_key),
+        "name": object_name(happening, names),
     }

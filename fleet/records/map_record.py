@@ -33,7 +33,8 @@ class _MapHead(msgspec.Struct, rename="camel"):
 
 
 class _MapBody(msgspec.Struct, rename="camel"):
-    """Hashes are text of 16 hex digits: numbers above 2**53 do not survive every JSON reader."""
+    """Hashes are text of 16 hex digits: numbers above 2**53 do not survive every JSON reader. A range of another
+    partition key than the map's says so."""
 
     protocol: int
     hash_version: int
@@ -51,6 +52,9 @@ class _MapBody(msgspec.Struct, rename="camel"):
     shard_epochs: dict[str, _Natural]
     config_version: str
     shares: dict[str, tuple[_Natural, _Natural, _Natural, _Natural]] = {}
+    base_count: _Natural = 0
+    requests_done: _Natural = 0
+    config_refused: str = ""
 
 
 def stored_map(obj: Object, fleet: str) -> StoredMap:
@@ -77,6 +81,7 @@ def stored_map(obj: Object, fleet: str) -> StoredMap:
 def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
     """Raises ValueError for a map that could not be read back."""
     _check_map(new, names.fleet)
+    key = new.partition_key
     body = _MapBody(
         protocol=new.protocol,
         hash_version=new.hash_version,
@@ -87,13 +92,16 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
         partition_key=new.partition_key,
         boundaries=[f"{first:016x}" for first in new.boundaries],
         targets=list(new.targets),
-        opened=[str(each) for each in sorted(new.opened)],
-        retiring=[str(each) for each in sorted(new.retiring)],
-        lost={str(each): since for each, since in sorted(new.lost.items())},
+        opened=[each.text(key) for each in sorted(new.opened)],
+        retiring=[each.text(key) for each in sorted(new.retiring)],
+        lost={each.text(key): since for each, since in sorted(new.lost.items())},
         floors=dict(sorted(new.floors.items())),
-        shard_epochs={str(each): epoch for each, epoch in sorted(new.shard_epochs.items())},
+        shard_epochs={each.text(key): epoch for each, epoch in sorted(new.shard_epochs.items())},
         config_version=new.config_version,
         shares=dict(sorted(new.shares.items())),
+        base_count=new.base_count,
+        requests_done=new.requests_done,
+        config_refused=new.config_refused,
     )
     return {
         "apiVersion": "v1",
@@ -104,6 +112,9 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
 
 
 def _map(body: _MapBody) -> ShardMap:
+    def parsed(text: str) -> KeyRange:
+        return KeyRange.parse(text, body.partition_key)
+
     return ShardMap(
         version=body.version,
         coordinator_epoch=body.coordinator_epoch,
@@ -112,15 +123,18 @@ def _map(body: _MapBody) -> ShardMap:
         partition_key=body.partition_key,
         boundaries=tuple(int(first, 16) for first in body.boundaries),
         targets=tuple(body.targets),
-        opened=frozenset(map(KeyRange.parse, body.opened)),
-        retiring=frozenset(map(KeyRange.parse, body.retiring)),
-        lost={KeyRange.parse(text): since for text, since in body.lost.items()},
+        opened=frozenset(map(parsed, body.opened)),
+        retiring=frozenset(map(parsed, body.retiring)),
+        lost={parsed(text): since for text, since in body.lost.items()},
         floors=body.floors,
-        shard_epochs={KeyRange.parse(text): epoch for text, epoch in body.shard_epochs.items()},
+        shard_epochs={parsed(text): epoch for text, epoch in body.shard_epochs.items()},
         config_version=body.config_version,
         hash_version=body.hash_version,
         protocol=body.protocol,
         shares={name: Share(*share) for name, share in body.shares.items()},
+        base_count=body.base_count,
+        requests_done=body.requests_done,
+        config_refused=body.config_refused,
     )
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from fleet.records.record import DocumentName
 from shards.errors import ConfigError
-from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey
+from shards.keyrange import HASH_VERSION, KeyRange
 from shards.objects import DOMAIN, Object, Resource
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases")
@@ -79,9 +79,9 @@ class Names:
             )
         return whole
 
-    def shard(self, wanted: KeyRange, partition_key: PartitionKey) -> str:
+    def shard(self, wanted: KeyRange) -> str:
         """Lease of a range. Key and hash version are part of it: ranges of two keys never share a Lease."""
-        return f"{self.fleet}-shard-{partition_key}v{HASH_VERSION}-{wanted}"
+        return f"{self.fleet}-shard-{wanted.key}v{HASH_VERSION}-{wanted.hashes}"
 
     def labels(self, kind: Kind) -> dict[str, str]:
         return {FLEET_LABEL: self.fleet, KIND_LABEL: str(kind)}

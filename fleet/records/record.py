@@ -51,6 +51,10 @@ class ShardLoad:
     """Keys that keep failing."""
     waiting: int = 0
     """Keys that wait for long."""
+    paused: int = 0
+    """Keys that somebody has paused."""
+    quarantined: int = 0
+    """Keys that are not reconciled because they ended workers."""
     reconciles_per_second: float = 0.0
     reconcile_seconds_per_second: float = 0.0
     closed: str = ""
@@ -196,7 +200,6 @@ class ShardRecord:
     """One range. epoch grows with every claim, retire and activate."""
 
     range: KeyRange
-    partition_key: PartitionKey
     status: ShardStatus
     epoch: int
     holder: Holder | None = None
@@ -211,6 +214,10 @@ class ShardRecord:
     """Of a release: how long its holder had refused new keys when it was sent."""
     version: str = ""
     uid: str = ""
+
+    @property
+    def partition_key(self) -> PartitionKey:
+        return self.range.key
 
 
 PARTS = 1_000_000
@@ -256,16 +263,24 @@ class ShardMap:
     protocol: int = PROTOCOL_VERSION
     shares: Mapping[str, Share] = field(default_factory=dict)
     """Per member: what it may use of the fleet's budget of requests. Empty: nobody has planned it."""
+    base_count: int = 0
+    """The `shards.count` that the layout was made for; single ranges were split and merged since. 0: as many as it
+    has. Another count in the config makes another layout."""
+    requests_done: int = 0
+    """The last request for a split or a merge (`fleet.records.controls`) that was carried out or refused."""
+    config_refused: str = ""
+    """Why a config that is newer than `config_version` is not followed, after its version; "" when it is."""
 
     @property
     def ranges(self) -> tuple[KeyRange, ...]:
-        return ranges_from(self.boundaries)
+        return ranges_from(self.boundaries, self.partition_key)
 
     def target_of(self, wanted: KeyRange) -> str | None:
         """The member that should own the range; None when the range is not in the layout."""
         i = range_of(wanted.first, self.boundaries)
         end = self.boundaries[i + 1] if i + 1 < len(self.boundaries) else SPACE
-        return self.targets[i] if wanted.first == self.boundaries[i] and wanted.last == end - 1 else None
+        found = KeyRange(self.boundaries[i], end - 1, self.partition_key)
+        return self.targets[i] if wanted == found else None
 
 
 class StoredMap(NamedTuple):

@@ -41,14 +41,13 @@ def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:
     if match[2] not in list(PartitionKey) or int(match[3]) != HASH_VERSION:
         raise ProtocolMismatch("", f"shard Lease {lease.metadata.name} has an unknown partition key or hash version")
     try:
-        covered = KeyRange.parse(match[4])
+        covered = KeyRange.parse(match[4], PartitionKey(match[2]))
     except ValueError:
         return None
     epoch, status, holder = lease.epoch, lease.note("status"), Holder.parse(lease.holder)
     readable = epoch is not None and status in list(ShardStatus) and (holder is not None or not lease.holder)
     return ShardRecord(
         range=covered,
-        partition_key=PartitionKey(match[2]),
         status=ShardStatus(status) if readable else ShardStatus.ACTIVE,
         epoch=epoch or 0,
         holder=holder if readable else None,
@@ -76,7 +75,7 @@ def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times:
     return lease_object(
         names,
         Kind.SHARD,
-        names.shard(record.range, record.partition_key),
+        names.shard(record.range),
         holder=str(record.holder) if record.holder else "",
         epoch=record.epoch,
         lease_seconds=None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from shards.keyrange import KeyRange, ranges_from
+from shards.keyrange import KeyRange, PartitionKey, ranges_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,16 @@ class Merge:
 Cut = Split | Merge
 
 
-def cut_boundaries(boundaries: Sequence[int], cuts: Iterable[Cut]) -> tuple[int, ...]:
-    """The layout after the cuts, one after the other. A cut of ranges that are not there (any more) changes nothing."""
+def cut_boundaries(
+    boundaries: Sequence[int], cuts: Iterable[Cut], key: PartitionKey = PartitionKey.UID
+) -> tuple[int, ...]:
+    """The layout after the cuts, one after the other. A cut of ranges that are not there (any more) changes nothing.
+
+    key: of the layout.
+    """
     result = tuple(boundaries)
     for cut in cuts:
-        layout = ranges_from(result)
+        layout = ranges_from(result, key)
         if isinstance(cut, Split) and cut.range in layout:
             result = tuple(sorted((*result, cut.at)))
         elif isinstance(cut, Merge) and cut.first in layout and cut.second in layout:

@@ -53,8 +53,8 @@ class DoubleOwners:
         workers: Iterable[Mapping[str, Any]],
         now: float,
     ) -> list[Double]:
-        """What was not known before. claims: the living ones. workers: what workers say of themselves (`Worker.status`),
-        asked after the records were read."""
+        """What was not known before. claims: the living ones. workers: what workers say of themselves
+        (`Worker.status`), asked after the records were read."""
         self.found = {keys: seen for keys, seen in self.found.items() if now - seen <= KEPT_SECONDS}
         everything = [*_of_records(claims), *self._of_reports(members), *self._of_workers(workers, shards)]
         new = [each for each in everything if each.keys not in self.found]
@@ -94,7 +94,7 @@ def _of_records(claims: Sequence[Claim]) -> Iterator[Double]:
     """Living claims whose ranges overlap, or are cut by two partition keys (R7)."""
     by_key: dict[PartitionKey, list[Claim]] = {}
     for claim in sorted(claims, key=lambda each: each.range):
-        by_key.setdefault(claim.partition_key, []).append(claim)
+        by_key.setdefault(claim.range.key, []).append(claim)
     first, *others = by_key.values() or [[]]
     pairs = [(first[0], each[0]) for each in others]
     for each in by_key.values():

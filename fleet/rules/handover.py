@@ -180,7 +180,6 @@ def claimed(record: ShardRecord, me: Holder) -> ShardRecord:
     """The record that claims the range: epoch raised, watermark and standby gone. CAS over `record.version`."""
     return ShardRecord(
         range=record.range,
-        partition_key=record.partition_key,
         status=ShardStatus.ACTIVE,
         epoch=record.epoch + 1,
         holder=me,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
-from shards.keyrange import SPACE, KeyRange
+from shards.keyrange import SPACE, KeyRange, range_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,12 @@ def upkeep(
     lost = {each: shard_map.lost.get(each, next_version) for each in missing}
     everybody = list(members)
     activate = []
+    blocked = blocked_by(retiring, shard_map)
     for each in layout:
         record = shards.get(each)
         if record is not None and record.status is ShardStatus.ACTIVE and not is_mangled(record):
             continue
-        if any(each.overlaps(other) for other in retiring):
+        if each in blocked:
             continue
         if each in missing and not (each in shard_map.lost and echoed(shard_map.lost[each], everybody)):
             continue
@@ -59,6 +60,17 @@ def upkeep(
         each for each in sorted(shard_map.retiring) if may_retire(shards.get(each), shard_map, each, everybody)
     )
     return Upkeep(frozenset(used - shard_map.opened), lost, frozenset(retiring), tuple(activate), retire)
+
+
+def blocked_by(leaving: Iterable[KeyRange], shard_map: ShardMap) -> frozenset[KeyRange]:
+    """The ranges of the layout that overlap any of those."""
+    layout, boundaries = shard_map.ranges, shard_map.boundaries
+    found: set[KeyRange] = set()
+    for other in leaving:
+        if other.key is not shard_map.partition_key:
+            return frozenset(layout)
+        found.update(layout[range_of(other.first, boundaries) : range_of(other.last, boundaries) + 1])
+    return frozenset(found)
 
 
 def _is_missing(record: ShardRecord | None, opened: bool) -> bool:
@@ -92,7 +104,6 @@ def retired(shard_map: ShardMap, wanted: KeyRange, record: ShardRecord | None) -
     epoch = max(record.epoch if record else 0, shard_map.shard_epochs.get(wanted, 0)) + 1
     return ShardRecord(
         range=wanted,
-        partition_key=shard_map.partition_key,
         status=ShardStatus.RETIRED,
         epoch=epoch,
         released=epoch,
@@ -119,7 +130,9 @@ def activated(
     """
     if wanted not in live_map.ranges or any(wanted.overlaps(other) for other in live_map.retiring):
         return None
-    if any(record.status is ShardStatus.ACTIVE and _conflicts(record, wanted, live_map) for record in others):
+    if any(
+        each.status is ShardStatus.ACTIVE and each.range != wanted and each.range.overlaps(wanted) for each in others
+    ):
         return None
     if first_read is None or is_mangled(first_read):
         if wanted not in live_map.opened:
@@ -132,7 +145,6 @@ def activated(
     epoch = max(first_read.epoch if first_read else 0, live_map.shard_epochs.get(wanted, 0)) + 1
     return ShardRecord(
         range=wanted,
-        partition_key=live_map.partition_key,
         status=ShardStatus.ACTIVE,
         epoch=epoch,
         released=epoch,
@@ -140,13 +152,6 @@ def activated(
         version=first_read.version if first_read else "",
         uid=first_read.uid if first_read else "",
     )
-
-
-def _conflicts(record: ShardRecord, wanted: KeyRange, live_map: ShardMap) -> bool:
-    """R7: whether both could hold one key. Ranges of two partition keys always could."""
-    if record.partition_key is not live_map.partition_key:
-        return True
-    return record.range != wanted and record.range.overlaps(wanted)
 
 
 def remembered_epochs(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]) -> dict[KeyRange, int]:
@@ -170,10 +175,15 @@ def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord
     the layout counts as opened: one without a record may have an owner that has not noticed. Holders become targets.
     """
     draft = empty if last is None else replace(last, coordinator_epoch=empty.coordinator_epoch)
-    records = {record.range: record for record in shards if record.partition_key is draft.partition_key}
+    records = {record.range: record for record in shards}
     active = {each: record for each, record in records.items() if record.status is ShardStatus.ACTIVE}
     if last is None and _covers(active):
-        draft = replace(draft, boundaries=tuple(sorted(each.first for each in active)), targets=("",) * len(active))
+        draft = replace(
+            draft,
+            partition_key=next(iter(active)).key,
+            boundaries=tuple(sorted(each.first for each in active)),
+            targets=("",) * len(active),
+        )
     layout = draft.ranges
     holders = {each: record.holder.member for each, record in active.items() if record.holder is not None}
     return replace(
@@ -187,10 +197,10 @@ def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord
 
 
 def _covers(ranges: Iterable[KeyRange]) -> bool:
-    """Whether the ranges are exactly one layout: no gap, no overlap."""
-    expected = 0
-    for each in sorted(ranges):
-        if each.first != expected:
+    """Whether the ranges are exactly one layout: one key, no gap, no overlap."""
+    found, expected = sorted(ranges), 0
+    for each in found:
+        if each.first != expected or each.key is not found[0].key:
             return False
         expected = each.last + 1
     return expected == SPACE

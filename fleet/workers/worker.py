@@ -229,7 +229,7 @@ class Worker:
         """R7 and R16: a worker that cannot serve the map claims nothing. Raises Refused."""
         stored = self.view.last_map
         if stored is not None:
-            check_map(stored.map, identity=self.settings.identity, partition_key=self.settings.partition_key)
+            check_map(stored.map, identity=self.settings.identity, keys=self.settings.partition_keys)
 
     def _outlived(self) -> bool:
         """R14: records of this member were deleted, and it began again below an epoch that others still remember.

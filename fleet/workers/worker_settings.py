@@ -14,6 +14,7 @@ class WorkerSettings:
 
     leave_seconds: how long a leaving member waits for standbys before it releases without them.
     drain_seconds: how long running reconciles may take before they are cancelled in a drain.
+    partition_keys: those by which the controllers' objects can be divided; the map says which one is in force.
     pid: of this process, shown in its record.
     """
 
@@ -22,9 +23,9 @@ class WorkerSettings:
     revision: str
     identity: str
     scope: str
-    partition_key: PartitionKey
     lease_seconds: float
     renew_seconds: float
     leave_seconds: float = 10.0
     drain_seconds: float = 5.0
+    partition_keys: tuple[PartitionKey, ...] = tuple(PartitionKey)
     pid: int = field(default_factory=os.getpid)

@@ -17,7 +17,6 @@ from shards.errors import ApiError, ConfigError, NotReadyYet
 from shards.gates.doomed import Doomed
 from shards.gates.own_writes import OwnWrites
 from shards.journal import NO_JOURNAL, Journal
-from shards.keyrange import WHOLE
 from shards.limits.request_limiter import RequestLimiter
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of
@@ -241,4 +240,4 @@ def _delivers(source: Source, meta: Meta) -> bool:
     if source.mode is not FilterMode.SLOT_LABELS:
         return True
     slot = (meta.labels or {}).get(SLOT_LABEL)
-    return slot is not None and (source.range == WHOLE or slot in source.range.slots())
+    return slot is not None and (source.range.is_whole or slot in source.range.slots())

@@ -32,9 +32,9 @@ class _Facet:
 
     def rebuilt(self, caches: list[SharedCache]) -> None:
         self.caches = caches
-        self._unsplit = self.source.role == "watched" or all(cache.source.range == WHOLE for cache in caches)
+        self._unsplit = self.source.role == "watched" or all(cache.source.range.is_whole for cache in caches)
         for slot, held in enumerate(self._slots):
-            edges = KeyRange(slot << _SLOT_BITS, ((slot + 1) << _SLOT_BITS) - 1)
+            edges = KeyRange(slot << _SLOT_BITS, ((slot + 1) << _SLOT_BITS) - 1, self.source.partition_key)
             held[:] = [cache for cache in caches if cache.source.range.overlaps(edges)]
 
     def homes(self, meta: Meta) -> list[SharedCache]:

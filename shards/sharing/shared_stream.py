@@ -229,7 +229,7 @@ class _Beside:
         self._router = router = Router(caches, listing=True)
         writer = RoutedWriter(router, ListWatch(self._began, self._committed, self._ended))
         ranges = [cache.source.range for cache in caches]
-        covered = KeyRange(min(each.first for each in ranges), max(each.last for each in ranges))
+        covered = KeyRange(min(each.first for each in ranges), max(each.last for each in ranges), ranges[0].key)
         source = RoutedSource.of(caches[0].source, router, covered)
         self.informer = make.informer(source, writer, _nothing, covered=covered)
         self.task = asyncio.create_task(self._run(), name=f"list {source.resource} {covered.short}")

@@ -11,7 +11,7 @@ from shards.objects import Key, Meta, Object, ObjectName, Resource
 from shards.stores.change import Held
 from shards.stores.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.stores.intake import Intake
-from shards.stores.kept import Kept, LabelMatch, key_of, name_in, primary_in
+from shards.stores.kept import PAUSED, Kept, LabelMatch, key_of, name_in, primary_in
 from shards.stores.postings import Postings
 from shards.versions import Incomparable, Version, includes
 
@@ -129,6 +129,16 @@ class StoreReader:
         """UID and resourceVersion of the object."""
         kept = self._entries.get(key_of(name.namespace, name.name))
         return None if kept is None else (kept.uid, kept.version)
+
+    def paused(self, key: Key) -> bool:
+        """Whether the object is held, and somebody asks that it is not reconciled. Nothing is decoded for it."""
+        kept = self._entries.get(key_of(key.namespace, key.name))
+        return kept is not None and kept.annotated == PAUSED and kept.uid == key.uid
+
+    def generation_of(self, key: Key) -> int | None:
+        """Of its spec; 0 where the resource has none. None: the object is not held."""
+        kept = self._entries.get(key_of(key.namespace, key.name))
+        return None if kept is None or kept.uid != key.uid else kept.generation
 
     def name_of(self, uid: str) -> ObjectName | None:
         """Where the object with this UID is; None when the view does not hold it."""

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from shards.api.client import Transport
-from shards.keyrange import HASH_VERSION, WHOLE, KeyRange, PartitionKey, key_hash
+from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey, key_hash
 from shards.objects import SLOT_LABEL, Meta, OwnerReference, Resource
 from shards.settings import ScopeSettings
 
@@ -71,7 +71,7 @@ class Source:
         labels = [self.scope.label_selector] if self.role != "owned" else []
         if self.mode is FilterMode.SLOT_LABELS:
             slots = self.range.slots()
-            labels.append(SLOT_LABEL if self.range == WHOLE else f"{SLOT_LABEL} in ({','.join(slots)})")
+            labels.append(SLOT_LABEL if self.range.is_whole else f"{SLOT_LABEL} in ({','.join(slots)})")
         fields = self.scope.field_selector if self.role != "owned" else ""
         selector = self.range.selector(self.partition_key) if self.mode is FilterMode.SHARD_SELECTOR else ""
         wanted = (
@@ -129,7 +129,7 @@ class Source:
 
     @cached_property
     def _unsplit(self) -> bool:
-        return self.role == "watched" or self.range == WHOLE
+        return self.role == "watched" or self.range.is_whole
 
     def _in_scope(self, meta: Meta) -> bool:
         namespaces = self.scope.namespaces

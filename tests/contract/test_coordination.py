@@ -45,6 +45,7 @@ from shards.versions import at_least
 from tests.unit.fleet.records.records import member, shard, shard_map
 
 LOW, HIGH = ranges_from(equal_boundaries(2))
+LOW_BY_NAME = replace(LOW, key=PartitionKey.NAME)
 _numbers = itertools.count()
 
 
@@ -253,9 +254,9 @@ async def test_a_record_that_was_created_again_is_another_one(coordination: Coor
 
 async def test_one_range_has_a_record_under_each_partition_key(coordination: Coordination) -> None:
     by_uid = await coordination.write_shard(shard(LOW), "")
-    by_name = await coordination.write_shard(shard(LOW, partition_key=PartitionKey.NAME), "")
+    by_name = await coordination.write_shard(shard(LOW_BY_NAME), "")
     assert await coordination.read_shard(LOW) == by_uid
-    assert await coordination.read_shard(LOW, PartitionKey.NAME) == by_name
+    assert await coordination.read_shard(LOW_BY_NAME) == by_name
     assert {record.uid for record in await coordination.list_shards()} == {by_uid.uid, by_name.uid}
 
 
@@ -378,14 +379,14 @@ async def test_a_confirmation_shows_what_others_wrote_before_it(fleet: Fleet) ->
     await view.close()
 
 
-async def test_the_maps_partition_key_decides_which_records_count(fleet: Fleet) -> None:
+async def test_the_view_holds_the_records_of_every_partition_key(fleet: Fleet) -> None:
     coordination = await fleet.client()
-    await coordination.write_shard(shard(LOW), "")
-    by_name = await coordination.write_shard(shard(LOW, partition_key=PartitionKey.NAME), "")
+    by_uid = await coordination.write_shard(shard(LOW), "")
+    by_name = await coordination.write_shard(shard(LOW_BY_NAME), "")
     view = coordination.watch(members=False)
     await until(view, lambda: view.synced)
     await coordination.write_map(shard_map(fleet.name, partition_key=PartitionKey.NAME), "")
-    assert view.shards == {LOW: by_name}
+    assert view.shards == {LOW: by_uid, LOW_BY_NAME: by_name}
     await view.close()
 
 
@@ -506,7 +507,7 @@ async def test_a_holder_that_was_emptied_by_hand_is_not_free(
     await coordination.write_shard(shard(LOW), "")
     nobody = {"spec": {"holderIdentity": None}}
     await edited(transport, LEASES.path("default", coordination.names.member("web-0-1")), nobody)
-    await edited(transport, LEASES.path("default", coordination.names.shard(LOW, PartitionKey.UID)), nobody)
+    await edited(transport, LEASES.path("default", coordination.names.shard(LOW)), nobody)
     emptied = await coordination.read_member("web-0-1")
     freed = await coordination.read_shard(LOW)
     assert emptied is not None

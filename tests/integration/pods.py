@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -42,12 +43,18 @@ def fleet_config(directory: Path, **changes: object) -> Path:
 
 @dataclass
 class Pod:
-    """Runs while the context is open. log: everything that its processes wrote to standard error."""
+    """Runs while the context is open. log: everything that its processes wrote to standard error.
+
+    revision: of the pod template, where one is told. command: that runs it, up to its options.
+    """
 
     name: str
     config: Path
     kubeconfig: Path
     directory: Path
+    namespace: str = "default"
+    revision: str = ""
+    command: Sequence[str] = (FLEET, "run")
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -77,9 +84,10 @@ class Pod:
         environment = os.environ | {
             "POD_NAME": self.name,
             "POD_UID": f"uid-of-{self.name}",
-            "POD_NAMESPACE": "default",
+            "POD_NAMESPACE": self.namespace,
+            "POD_REVISION": self.revision,
         }
-        command = [FLEET, "run", "--config", str(self.config)]
+        command = [*self.command, "--config", str(self.config)]
         command += ["--kubeconfig", str(self.kubeconfig), "--run-dir", str(self.run_dir)]
         command += ["--journal", str(self.directory / JOURNALS)]
         with self.log.open("wb") as log:

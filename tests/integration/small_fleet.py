@@ -149,7 +149,6 @@ class SmallFleet:
         events = EventPoster(
             transport,
             Names("web", "default"),
-            PartitionKey.UID,
             reporter=name,
             user_agent=lambda: agent,
             clock=loop_seconds,
@@ -224,7 +223,6 @@ class SmallFleet:
                 revision="",
                 identity=identity_of([controller]),
                 scope=scope_of([controller], self.settings.scope),
-                partition_key=PartitionKey.UID,
                 lease_seconds=self.lease_seconds,
                 renew_seconds=self.lease_seconds / 4,
                 pid=count,
@@ -270,6 +268,13 @@ class SmallFleet:
         self._stops[name].set()
         await self._tasks.pop(name)
         del self.members[name]
+
+    async def fault_of(self, name: str) -> BaseException | None:
+        """Waits until the member ends by itself. What it ended of, None for an orderly end."""
+        task = self._tasks.pop(name)
+        await asyncio.wait((task,))
+        del self.members[name]
+        return task.exception()
 
     async def crash(self, name: str) -> None:
         """Ends without a release and without leaving, as a killed process does."""

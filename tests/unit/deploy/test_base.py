@@ -10,7 +10,8 @@ from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import load_config
 from fleet.configuration.controllers import load_controller
 from fleet.pod.preflight import Need, needs
-from fleet.records.object_names import Names
+from fleet.records.object_names import Kind, Names
+from fleet.records.record import DocumentName
 
 ROOT = Path(__file__).parents[3]
 BASE = ROOT / "deploy/base"
@@ -53,14 +54,22 @@ def test_the_roles_grant_what_the_checks_at_start_ask_for_and_little_more(config
     assert granted() - asked == {("", "demo.shardfleet.dev", "websites/finalizers", "update")}
 
 
-def test_the_map_of_the_role_is_the_map_of_the_fleet(config: FleetConfig) -> None:
+def test_the_objects_named_in_the_role_are_the_fleet_s(config: FleetConfig) -> None:
     names = [
         name
         for role in objects("rbac.yaml")
         for rule in role.get("rules", ())
         for name in rule.get("resourceNames", ())
     ]
-    assert names == [f"{config.fleet}-map"]
+    assert names == [f"{config.fleet}-map", f"{config.fleet}-quarantine"]
+
+
+def test_the_config_map_has_the_name_and_the_labels_by_which_the_fleet_finds_it(config: FleetConfig) -> None:
+    [base] = objects("kustomization.yaml")
+    [generated] = base["configMapGenerator"]
+    names = Names(config.fleet, "fleet")
+    assert generated["name"] == names.document(DocumentName.CONFIG)
+    assert generated["options"]["labels"] == names.labels(Kind.DOCUMENT)
 
 
 def test_pods_are_given_longer_to_end_than_their_workers_need(config: FleetConfig) -> None:

@@ -26,6 +26,7 @@ from fleet.workers.worker_settings import WorkerSettings
 from shards.errors import Undrained
 from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
+from shards.objects import Key
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
@@ -118,6 +119,9 @@ class FakeShard:
     def waiting(self, most: int) -> list[WaitingKey]:
         return []
 
+    def generation_of(self, controller: str, key: Key) -> int | None:
+        return None
+
     def figures(self) -> list[Figures]:
         return []
 
@@ -132,6 +136,8 @@ class FakeShard:
             "parked": 1.0,
             "failing": 0.0,
             "waiting": 0.0,
+            "paused": 0.0,
+            "quarantined": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
         }
@@ -222,7 +228,7 @@ class Fleet:
         reaped: bool = False,
         supervisor: str = "",
         identity: str = IDENTITY,
-        partition_key: PartitionKey = PartitionKey.UID,
+        partition_keys: tuple[PartitionKey, ...] = tuple(PartitionKey),
     ) -> Worker:
         """Start a member, under the next count of its supervisor. reaped: its supervisor saw the last process die."""
         supervisor = supervisor or f"supervisor-of-{name}"
@@ -241,7 +247,7 @@ class Fleet:
                 revision="",
                 identity=identity,
                 scope="everything",
-                partition_key=partition_key,
+                partition_keys=partition_keys,
                 lease_seconds=self.lease_seconds,
                 renew_seconds=self.lease_seconds / 4,
                 leave_seconds=self.leave_seconds,

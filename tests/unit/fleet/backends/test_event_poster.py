@@ -19,7 +19,7 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.records.happening import Happening
 from fleet.records.object_names import EVENTS, Kind, Names
 from shards.api.client import Client
-from shards.keyrange import WHOLE, PartitionKey
+from shards.keyrange import WHOLE
 from shards.objects import Object
 from shards.testing.virtual_time import loop_seconds
 
@@ -38,7 +38,6 @@ class Posting:
         self.poster = EventPoster(
             self.transport,
             NAMES,
-            PartitionKey.UID,
             reporter="web-0-1",
             user_agent=lambda: "fleet/test m=web-0-1 e=1 r=events",
             clock=loop_seconds,

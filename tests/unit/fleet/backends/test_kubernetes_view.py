@@ -20,7 +20,7 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import LEASES
 from fleet.records.record import ShardRecord
-from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
+from shards.keyrange import equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import FLEET, member, shard, shard_map
 
 LOW, HIGH = ranges_from(equal_boundaries(2))
@@ -263,7 +263,7 @@ async def test_a_record_of_another_protocol_confirms_nothing_until_it_is_gone() 
     coordination = client(api_server)
     async with following(coordination) as view:
         record = await coordination.write_shard(shard(LOW), "")
-        path = f"{PATH}/{coordination.names.shard(LOW, PartitionKey.UID)}"
+        path = f"{PATH}/{coordination.names.shard(LOW)}"
         patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": "2"}}})
         transport = InProcessTransport(api_server)
         answer = await transport.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
@@ -303,7 +303,7 @@ async def test_a_record_of_another_protocol_that_a_restore_took_away_is_forgotte
         await coordination.write_member(member(f"web-0-{name}"), "")
     async with following(coordination) as view:
         await coordination.write_shard(shard(LOW), "")
-        path = f"{PATH}/{coordination.names.shard(LOW, PartitionKey.UID)}"
+        path = f"{PATH}/{coordination.names.shard(LOW)}"
         patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": "2"}}})
         await InProcessTransport(old).request("PATCH", path, body=patch, content_type="application/merge-patch+json")
         await until(view, lambda: view.confirmed_at == float("-inf"))
@@ -321,7 +321,7 @@ async def test_a_confirmation_shows_that_a_record_of_another_protocol_is_gone_be
     coordination = client(api_server)
     async with following(coordination) as view:
         record = await coordination.write_shard(shard(LOW), "")
-        path = f"{PATH}/{coordination.names.shard(LOW, PartitionKey.UID)}"
+        path = f"{PATH}/{coordination.names.shard(LOW)}"
         transport = InProcessTransport(api_server)
         for protocol in ("2", "1"):
             patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": protocol}}})

@@ -104,7 +104,7 @@ async def test_a_write_names_the_version_and_a_create_none() -> None:
     await requests.write(LEASES, body())
     (put, path, _, put_body, agent, not_after), (post, collection, _, post_body, _, _) = transport.asked
     assert (put, post) == ("PUT", "POST")
-    assert path == f"{collection}/{NAMES.shard(shard().range, shard().partition_key)}"
+    assert path == f"{collection}/{NAMES.shard(shard().range)}"
     assert (agent, not_after) == ("fleet/0 e=4", 77.0)
     assert msgspec.json.decode(put_body or b"")["metadata"]["resourceVersion"] == "12"
     assert "resourceVersion" not in msgspec.json.decode(post_body or b"")["metadata"]

@@ -10,7 +10,6 @@ import pytest
 from fleet.configuration import config, gate_config, rollout_config
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import config_from
-from shards.keyrange import PartitionKey
 from shards.settings import BreakerSettings
 
 ROOT = Path(__file__).parents[4]
@@ -102,7 +101,6 @@ def test_shard_settings_carry_what_the_file_says() -> None:
             "featureGates": {"VersionGate": False, "ServerSideSharding": "off"},
         }
     ).shard_settings()
-    assert settings.partition_by is PartitionKey.NAMESPACE
     assert (settings.queue.max_concurrent_reconciles, settings.queue.max_delay_seconds) == (3, 9)
     assert settings.queue.reconcile_timeout_seconds == 4
     assert (settings.gate.enabled, settings.gate.live_read_after_seconds) == (False, 1.5)

@@ -125,10 +125,18 @@ def test_a_file_that_is_gone_changes_nothing(file: File, caplog: pytest.LogCaptu
 def test_other_changes_are_named_and_need_a_restart_while_the_rest_applies(
     file: File, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file.write("client: {requestsPerSecond: 3}\nshards: {count: 99}\nlog: {format: json}")
+    file.write("client: {requestsPerSecond: 3}\nworkers: {perPod: 9}\nlog: {format: json}")
     found = file.look()
-    assert (found.client.requests_per_second, found.shards.count, found.log.format) == (3, 16, "text")
-    assert caplog.messages == ["the config file differs in shards.count, log.format too: that needs a restart"]
+    assert (found.client.requests_per_second, found.workers.per_pod, found.log.format) == (3, 2, "text")
+    assert caplog.messages == ["the config file differs in workers.perPod, log.format too: that needs a restart"]
+
+
+def test_the_layout_needs_no_restart_since_the_fleet_follows_its_config_map(
+    file: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    file.write("shards: {count: 99, partitionBy: name}")
+    assert file.look().shards.count == 99
+    assert "restart" not in caplog.text
 
 
 @pytest.mark.looptime

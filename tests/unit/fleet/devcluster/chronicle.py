@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -88,15 +88,14 @@ class Chronicle:
     ) -> None:
         """A shard Lease: a claim where it has a holder, a release where it was released by one, else an activation."""
         record = ShardRecord(
-            covered,
-            key,
+            replace(covered, key=key),
             status,
             epoch,
             holder=Holder.parse(holder),
             released=epoch if not holder else None,
             last_holder=Holder.parse(released_by),
         )
-        self._lease(self.names.shard(covered, key), lease_from_shard(self.names, record, replaces="", times=TIMES), by)
+        self._lease(self.names.shard(record.range), lease_from_shard(self.names, record, replaces="", times=TIMES), by)
 
     def coordinator(self, holder: str = "agent/1") -> None:
         """A renewal of the coordinator's office."""

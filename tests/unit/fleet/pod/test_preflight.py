@@ -122,9 +122,9 @@ async def test_missing_permissions_are_listed_once_and_together() -> None:
     )
 
 
-async def test_the_map_alone_may_be_granted_by_its_name() -> None:
+async def test_map_and_quarantine_may_be_granted_by_their_names() -> None:
     def allows(attributes: dict[str, Any]) -> bool:
-        named = attributes["name"] == "web-map"
+        named = attributes["name"] in ("web-map", "web-quarantine")
         return attributes["namespace"] != "fleets" or named or attributes["verb"] not in ("get", "update")
 
     sentence = await refusal(ScriptedTransport(allows=allows))
@@ -171,7 +171,7 @@ async def test_what_is_wrong_with_the_server_is_one_sentence(error: Exception, s
 
 async def test_cluster_scoped_primaries_cannot_be_partitioned_by_namespace() -> None:
     await check(ScriptedTransport(), WIDGETS, partition_by=PartitionKey.NAMESPACE)
-    with pytest.raises(ConfigError, match=r"^shards.partitionBy: example.com/v1/machines is cluster-scoped"):
+    with pytest.raises(ConfigError, match=r"^shards.partitionBy: namespace divides no cluster-scoped objects"):
         await check(ScriptedTransport(), NODES, partition_by=PartitionKey.NAMESPACE)
 
 

@@ -44,7 +44,7 @@ def ranges(draw: st.DrawFn) -> KeyRange:
 
 holders = st.builds(Holder, member_names, counts)
 incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
-loads = st.builds(ShardLoad, counts, counts, counts, counts, counts, figures, figures, texts)
+loads = st.builds(ShardLoad, *[counts] * 7, figures, figures, texts)
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
 parts = st.builds(PartRecord, texts, texts, *[counts] * 8, figures, figures, counts)
@@ -77,7 +77,6 @@ watermarks = st.builds(Watermark, counts, st.dictionaries(texts, marks, max_size
 shards = st.builds(
     ShardRecord,
     range=ranges(),
-    partition_key=st.sampled_from(PartitionKey),
     status=st.sampled_from(ShardStatus),
     epoch=counts,
     holder=st.none() | holders,
@@ -110,6 +109,9 @@ def maps(draw: st.DrawFn) -> ShardMap:
         floors=draw(st.dictionaries(member_names, counts, max_size=3)),
         shard_epochs=draw(st.dictionaries(ranges(), counts, max_size=3)),
         config_version=draw(texts),
+        base_count=draw(counts),
+        requests_done=draw(counts),
+        config_refused=draw(texts),
         shares=draw(st.dictionaries(member_names, st.builds(Share, counts, counts, counts, counts), max_size=3)),
     )
 
@@ -124,7 +126,6 @@ def shard(covered: KeyRange = WHOLE, **changes: object) -> ShardRecord:
     """An active shard that is held."""
     record = ShardRecord(
         range=covered,
-        partition_key=PartitionKey.UID,
         status=ShardStatus.ACTIVE,
         epoch=5,
         holder=Holder("web-0-1", 3),

@@ -12,17 +12,17 @@ def test_names_say_what_an_object_holds() -> None:
     assert names.map == "web-map"
     assert names.coordinator == "web-coordinator"
     assert names.member("web-0-1") == "web-member-web-0-1"
-    assert names.shard(WHOLE, PartitionKey.UID) == "web-shard-uidv1-0000000000000000-ffffffffffffffff"
+    assert names.shard(WHOLE) == "web-shard-uidv1-0000000000000000-ffffffffffffffff"
 
 
 def test_ranges_of_two_partition_keys_have_two_objects() -> None:
     names = Names("web", "prod")
-    assert len({names.shard(WHOLE, key) for key in PartitionKey}) == len(PartitionKey)
+    assert len({names.shard(KeyRange(0, SPACE - 1, key)) for key in PartitionKey}) == len(PartitionKey)
 
 
 def test_the_longest_shard_name_fits() -> None:
     names = Names("a" * 63, "prod")
-    assert len(names.shard(KeyRange(SPACE - 1, SPACE - 1), PartitionKey.NAMESPACE)) <= MAX_NAME
+    assert len(names.shard(KeyRange(SPACE - 1, SPACE - 1, PartitionKey.NAMESPACE))) <= MAX_NAME
 
 
 def test_objects_are_selected_by_fleet_and_kind() -> None:

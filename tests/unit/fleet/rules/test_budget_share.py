@@ -27,7 +27,7 @@ from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 
 RANGES = ranges_from(equal_boundaries(4))
 MAP = ShardMap(5, 1, "web", "id", PartitionKey.UID, equal_boundaries(4), ("a", "a", "b", ""), opened=frozenset(RANGES))
-RECORDS = [ShardRecord(each, PartitionKey.UID, ShardStatus.ACTIVE, 7, Holder("a", 3), "a@3") for each in RANGES]
+RECORDS = [ShardRecord(each, ShardStatus.ACTIVE, 7, Holder("a", 3), "a@3") for each in RANGES]
 LEASE = 8.0
 
 

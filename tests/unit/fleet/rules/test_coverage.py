@@ -148,7 +148,9 @@ def test_ranges_that_leave_the_layout_are_owned_until_they_are_let_go() -> None:
 
 def test_only_ranges_of_the_key_in_force_cover_anything() -> None:
     lookout = Lookout()
-    lookout.shards[LOW] = held(LOW, "a@3", partition_key=PartitionKey.NAME)
+    by_name = replace(LOW, key=PartitionKey.NAME)
+    del lookout.shards[LOW]
+    lookout.shards[by_name] = held(by_name, "a@3")
     assert lookout.look(1.0, "a", "b") == (Gap(LOW, 1.0),)
 
 

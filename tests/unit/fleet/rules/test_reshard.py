@@ -27,6 +27,10 @@ NEXT = 8
 """Version of the map after the one that `two` makes."""
 
 
+def by_namespace(each: KeyRange) -> KeyRange:
+    return replace(each, key=PartitionKey.NAMESPACE)
+
+
 def held(each: KeyRange, **changes: object) -> ShardRecord:
     return shard(each, **({"holder": OWNER, "holder_text": str(OWNER), "version": "1", "uid": "u"} | changes))
 
@@ -182,8 +186,8 @@ def test_a_range_is_activated_above_every_epoch_that_is_known_and_free(
         (None, {"boundaries": (0,), "targets": ("",)}, [], True),
         (None, {"retiring": frozenset({WHOLE})}, [], True),
         (None, {}, [free(WHOLE)], True),
-        (None, {}, [free(HIGH, partition_key=PartitionKey.NAMESPACE)], True),
-        (None, {}, [free(LOW, partition_key=PartitionKey.NAMESPACE)], True),
+        (None, {}, [free(by_namespace(HIGH))], True),
+        (None, {}, [free(by_namespace(LOW))], True),
         (None, {"opened": frozenset()}, [], False),
         (None, {}, [], False),
         (None, {"lost": {LOW: 5}}, [], False),
@@ -265,7 +269,21 @@ def test_a_coordinator_that_knows_the_last_map_keeps_its_layout_targets_and_memo
     assert found.coordinator_epoch == 5
 
 
-def test_records_of_another_partition_key_are_not_taken_into_the_map() -> None:
-    found = rebuilt(None, EMPTY, [held(WHOLE, partition_key=PartitionKey.NAMESPACE)], 0)
+def test_the_key_of_the_active_records_is_in_force_where_they_are_a_layout() -> None:
+    found = rebuilt(None, EMPTY, [held(by_namespace(LOW)), held(by_namespace(HIGH))], 0)
+    assert (found.partition_key, found.ranges) == (PartitionKey.NAMESPACE, (by_namespace(LOW), by_namespace(HIGH)))
     assert found.retiring == frozenset()
-    assert found.opened == {LOW, HIGH}
+
+
+def test_active_records_of_two_keys_are_no_layout_and_those_of_the_other_key_retire() -> None:
+    found = rebuilt(None, EMPTY, [held(by_namespace(LOW)), held(HIGH)], 0)
+    assert (found.partition_key, found.ranges) == (PartitionKey.UID, (LOW, HIGH))
+    assert found.retiring == {by_namespace(LOW)}
+
+
+def test_every_range_waits_for_one_of_another_key_that_retires() -> None:
+    found = looked(
+        two(retiring=frozenset({by_namespace(LOW)})), free(LOW, ShardStatus.RETIRED), held(by_namespace(LOW))
+    )
+    assert found.activate == ()
+    assert found.retire == ()

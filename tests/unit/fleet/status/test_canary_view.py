@@ -30,7 +30,7 @@ INSIDE = PartRecord("sites", "VersionGate,ServerSideSharding", 1, 300, 500, reco
 OUTSIDE = replace(INSIDE, on="ServerSideSharding", shards=3)
 A = MemberRecord("web-0-0", Incarnation("a.1", 1), 3, 8.0, parts=(INSIDE,), rollout=FOLLOWED)
 B = MemberRecord("web-1-0", Incarnation("b.1", 1), 1, 8.0, parts=(OUTSIDE,), rollout=FOLLOWED)
-OWNED = ShardRecord(WHOLE, PartitionKey.UID, ShardStatus.ACTIVE, 7, Holder(A.name, 3), f"{A.name}@3")
+OWNED = ShardRecord(WHOLE, ShardStatus.ACTIVE, 7, Holder(A.name, 3), f"{A.name}@3")
 MAP = ShardMap(5, 1, "web", "identity", PartitionKey.UID, (0,), (A.name,), opened=frozenset({WHOLE}))
 OFFICE = CoordinatorRecord("b.1.agent/1", 4, 8.0)
 

@@ -29,7 +29,7 @@ from shards.objects import Object
 NOW = 1_800_000_000.0
 NAMES = Names("web", "default")
 MEMBER = MemberRecord("web-0", Incarnation("pod.1", 1), 3, 8.0, pod="web-0")
-SHARD = ShardRecord(WHOLE, PartitionKey.UID, ShardStatus.ACTIVE, 7, Holder("web-0", 3))
+SHARD = ShardRecord(WHOLE, ShardStatus.ACTIVE, 7, Holder("web-0", 3))
 MAP = ShardMap(5, 1, "web", "identity", PartitionKey.UID, (0,), ("web-0",), opened=frozenset({WHOLE}))
 
 

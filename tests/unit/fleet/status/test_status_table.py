@@ -26,9 +26,7 @@ from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 RANGES = ranges_from(equal_boundaries(4))
 MEMBER = MemberRecord("web-0", Incarnation("pod.1", 1), 3, 8.0, pod="web-0")
 MAP = ShardMap(5, 1, "web", "id", PartitionKey.UID, equal_boundaries(4), ("web-0",) * 4, opened=frozenset(RANGES))
-OWNED = {
-    each: ShardRecord(each, PartitionKey.UID, ShardStatus.ACTIVE, 7, Holder("web-0", 3), "web-0@3") for each in RANGES
-}
+OWNED = {each: ShardRecord(each, ShardStatus.ACTIVE, 7, Holder("web-0", 3), "web-0@3") for each in RANGES}
 FREE = {RANGES[3]: replace(OWNED[RANGES[3]], holder=None, holder_text="", released=7)}
 SIGHT = Sight("web", "default", MAP, {"web-0": MEMBER}, OWNED, None, renewed_ago={"web-0": 1.2})
 

@@ -24,7 +24,7 @@ from shards.keyrange import WHOLE, KeyRange, PartitionKey
 
 A = MemberRecord("web-0-0", Incarnation("pod-a.1", 1), 3, 8.0, pod="web-0", pid=11, seen_map=5)
 B = MemberRecord("web-1-0", Incarnation("pod-b.1", 1), 1, 8.0, pod="web-1", pid=12, seen_map=5)
-OWNED = ShardRecord(WHOLE, PartitionKey.UID, ShardStatus.ACTIVE, 7, Holder(A.name, 3), f"{A.name}@3")
+OWNED = ShardRecord(WHOLE, ShardStatus.ACTIVE, 7, Holder(A.name, 3), f"{A.name}@3")
 MAP = ShardMap(5, 1, "web", "identity", PartitionKey.UID, (0,), (A.name,), opened=frozenset({WHOLE}))
 OFFICE = CoordinatorRecord("pod-b.1.agent/1", 4, 8.0)
 SIGHT = Sight("web", "default", MAP, {A.name: A, B.name: B}, {WHOLE: OWNED}, OFFICE)

@@ -367,7 +367,7 @@ async def test_a_worker_that_finds_another_fleet_s_map_later_drops_everything_an
 async def test_a_worker_that_cannot_serve_the_partition_key_claims_nothing() -> None:
     fleet = Fleet(ranges=2)
     try:
-        fleet.start("a", partition_key=PartitionKey.NAME)
+        fleet.start("a", partition_keys=(PartitionKey.NAME,))
         fleet.coordinate()
         with pytest.raises(Refused, match="partitioned by"):
             await fleet.tasks.pop("a")

@@ -7,7 +7,7 @@ import pytest
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.records.object_names import LEASES
 from fleet.records.record import ShardStatus
-from shards.keyrange import SPACE, KeyRange, PartitionKey
+from shards.keyrange import SPACE, KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import Notebook, judged
 
@@ -77,7 +77,7 @@ class TestSoonOwned:
 
     def test_a_lease_that_is_gone_for_good_is_found(self, story: Chronicle) -> None:
         live(story, "a", "b", seconds=9)
-        story.add("delete", str(LEASES), NAMES.shard(LOWER, PartitionKey.UID), removed=True)
+        story.add("delete", str(LEASES), NAMES.shard(LOWER), removed=True)
         live(story, "a", "b", seconds=30)
         assert f"range {LOWER}" in judged("I7", story).findings[0].what
 

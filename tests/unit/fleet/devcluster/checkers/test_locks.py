@@ -8,7 +8,7 @@ import pytest
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.records.object_names import CONFIG_MAPS, LEASES
 from fleet.records.record import ShardStatus
-from shards.keyrange import SPACE, KeyRange, PartitionKey
+from shards.keyrange import SPACE, KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -63,7 +63,7 @@ class TestGrowingEpochs:
 
     def test_a_lease_that_a_hand_removes_takes_its_epochs_with_it(self, story: Chronicle) -> None:
         story.shard(LOWER, 5, "a@1", by="a@1")
-        story.add("delete", str(LEASES), NAMES.shard(LOWER, PartitionKey.UID), removed=True)
+        story.add("delete", str(LEASES), NAMES.shard(LOWER), removed=True)
         story.shard(LOWER, 2, "b@1", by="b@1")
         assert judged("I2", story).outcome == HELD
 

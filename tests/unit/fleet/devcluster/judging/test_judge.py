@@ -244,7 +244,7 @@ def test_an_unowned_range_is_timed_from_its_members_death(story: Chronicle) -> N
 
 
 def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle) -> None:
-    name = NAMES.shard(LOWER, PartitionKey.UID)
+    name = NAMES.shard(LOWER)
     story.add("delete", str(LEASES), name, removed=True, user_agent="fleet/0 m=agent e=1 r=coordination")
     story.write("patch", LOW, "a@1")
     verdict = judge(story.entries)
@@ -254,7 +254,7 @@ def test_a_shard_lease_that_somebody_deletes_ends_the_ownership(story: Chronicle
 
 def test_a_hand_that_takes_a_lease_makes_no_other_owner(story: Chronicle) -> None:
     """Its holder cannot know yet, and nobody else claims what was not released."""
-    story.add("delete", str(LEASES), NAMES.shard(LOWER, PartitionKey.UID), removed=True)
+    story.add("delete", str(LEASES), NAMES.shard(LOWER), removed=True)
     story.shard(UPPER, 2)
     story.member("b", 2, held=False)
     story.write("patch", LOW, "a@1")
@@ -322,7 +322,7 @@ class TestLostEntries:
         assert (verdict.missing, verdict.partial) == (4, True)
 
     def test_a_write_of_a_lease_that_failed_may_have_been_carried_out(self, story: Chronicle) -> None:
-        for name in (NAMES.shard(LOWER, PartitionKey.UID), NAMES.member("b")):
+        for name in (NAMES.shard(LOWER), NAMES.member("b")):
             story.add("update", str(LEASES), name, status=504, user_agent="fleet/0 m=b e=1 r=coordination")
         story.write("patch", LOW, "b@1")
         story.write("patch", HIGH, "b@1")

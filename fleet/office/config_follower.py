@@ -1,0 +1,53 @@
+"""What the fleet's config says about the layout, as its ConfigMap has it now (R16)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from fleet.configuration.config import FleetConfig
+from fleet.configuration.config_file import parse_config
+from fleet.records.record import Document
+from fleet.rules.layout import Wanted
+from shards.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[FleetConfig], None]
+"""Raises ConfigError for what only this process knows to be wrong."""
+
+
+def unchecked(config: FleetConfig) -> None:
+    """Nothing is known to be wrong."""
+
+
+class ConfigFollower:
+    """Reads each version once.
+
+    wanted: what the last version that was accepted asks for; None before the first. refused: "" or why the newest
+    version is not followed, after its version; everything then stays as it is.
+    """
+
+    def __init__(self, fleet: str, check: Check = unchecked) -> None:
+        self.wanted: Wanted | None = None
+        self.refused = ""
+        self._fleet = fleet
+        self._check = check
+        self._version = ""
+
+    def look(self, found: Document | None) -> None:
+        """found: as the view shows it; None where there is none, which changes nothing."""
+        if found is None or found.version == self._version:
+            return
+        self._version = found.version
+        try:
+            config = parse_config(found.text)
+            if config.fleet != self._fleet:
+                raise ConfigError("fleet", f"it is the config of {config.fleet!r}; write fleet: {self._fleet}")
+            self._check(config)
+        except ConfigError as error:
+            self.refused = f"version {found.version}: {error}"
+            log.warning("the fleet's config is refused, and the layout stays as it is: %s", self.refused)
+            return
+        self.refused = ""
+        self.wanted = Wanted(config.shards.count, config.shards.partition_by, found.version)

@@ -1,0 +1,58 @@
+"""Which layout comes next, and why: the config's, single cuts that people ask for, and those that the planner proposes.
+
+One reshard at a time, and each is one write of the map; `fleet.rules.reshard` then carries it through, whoever is in
+office (R7 to R9).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+
+from fleet.office.config_follower import ConfigFollower
+from fleet.records.record import ShardMap
+from fleet.rules.cuts import Cut, cut_boundaries
+from fleet.rules.layout import is_older, is_settled, next_layout, relaid
+from fleet.rules.look import Look
+
+log = logging.getLogger(__name__)
+
+
+class Resharding:
+    """Stateless but for what it has said already."""
+
+    def __init__(self, config: ConfigFollower) -> None:
+        self.config = config
+        self._said = ""
+
+    def next_map(self, look: Look, cuts: Iterable[Cut] = ()) -> ShardMap | None:
+        """The map to be written instead of any other, None when the layout stays. cuts: of the planner."""
+        if look.controls.frozen is not None:
+            return None
+        new = self._as_configured(look) or self._as_cut(look, cuts)
+        if new is None:
+            return None
+        before, after = set(look.map.ranges), set(new.ranges)
+        if before != after:
+            log.info(
+                "reshard: %d ranges leave the layout, %d are new, %d stay",
+                len(before - after),
+                len(after - before),
+                len(before & after),
+            )
+        return new
+
+    def _as_configured(self, look: Look) -> ShardMap | None:
+        refused, wanted = self.config.refused, self.config.wanted
+        if refused:
+            return replace(look.map, config_refused=refused) if look.map.config_refused != refused else None
+        if wanted is None or is_older(wanted.version, look.map.config_version):
+            return None
+        return next_layout(look.map, wanted, look.shards)
+
+    def _as_cut(self, look: Look, cuts: Iterable[Cut]) -> ShardMap | None:
+        boundaries = cut_boundaries(look.map.boundaries, cuts, look.map.partition_key)
+        if boundaries == look.map.boundaries or not is_settled(look.map, look.shards):
+            return None
+        return relaid(look.map, boundaries, look.map.partition_key, look.shards)
