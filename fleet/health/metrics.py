@@ -115,8 +115,7 @@ class FleetMetrics(Telemetry):
         )
         self.keys_quarantined = Counter(
             "shardfleet_keys_quarantined_total",
-            "Keys that were quarantined because they ended workers, by controller.",
-            ["controller"],
+            "Keys that were quarantined because they ended workers.",
             registry=registry,
         )
         self.recycles = Counter(
@@ -148,7 +147,7 @@ class FleetMetrics(Telemetry):
         self.fences.inc()
 
     def key_quarantined(self, entry: QuarantineEntry) -> None:
-        self.keys_quarantined.labels(entry.controller).inc()
+        self.keys_quarantined.inc()
 
     def recycled(self) -> None:
         self.recycles.inc()

@@ -14,6 +14,7 @@ from fleet.configuration.live_file import LiveFile
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.health.range_steps import written_to_log
+from fleet.health.telemetry import Telemetry
 from fleet.logs.logs import dropped_lines
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
@@ -22,6 +23,7 @@ from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
 from fleet.records.record import Document, DocumentName, Incarnation
 from fleet.workers.part_records import rollout_record
+from fleet.workers.quarantine_events import QuarantineEvents
 from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
 from fleet.workers.range_events import told_as_events
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
@@ -62,7 +64,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     name = member_name(plan, start.slot)
     events = event_poster(plan, transport, name, lambda: str(worker.member.epoch))
     worker = _make_worker(start, plan, runtime, metrics, events)
-    keeper = _make_keeper(start, plan, runtime, metrics, worker)
+    keeper = _make_keeper(start, plan, runtime, QuarantineEvents(metrics, events.tell), worker)
     if start.recycled:
         metrics.recycled()
     watchdog = Watchdog(
@@ -175,7 +177,7 @@ def _make_worker(
 
 
 def _make_keeper(
-    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, worker: Worker
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, telemetry: Telemetry, worker: Worker
 ) -> QuarantineKeeper:
     def document() -> Document | None:
         return worker.view.documents.get(DocumentName.QUARANTINE) if worker.has_view else None
@@ -188,7 +190,7 @@ def _make_keeper(
         counted=start.flights.counted if start.flights is not None else lambda: None,
         document=document,
         shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
-        telemetry=metrics,
+        telemetry=telemetry,
         today=time.time,
     )
 

@@ -53,8 +53,8 @@ class DoubleOwners:
         workers: Iterable[Mapping[str, Any]],
         now: float,
     ) -> list[Double]:
-        """What was not known before. claims: the living ones. workers: what workers say of themselves
-        (`Worker.status`), asked after the records were read."""
+        """What was not known before. claims: the living ones. workers: what they say of themselves (`Worker.status`),
+        asked after the records were read."""
         self.found = {keys: seen for keys, seen in self.found.items() if now - seen <= KEPT_SECONDS}
         everything = [*_of_records(claims), *self._of_reports(members), *self._of_workers(workers, shards)]
         new = [each for each in everything if each.keys not in self.found]
