@@ -12,6 +12,7 @@ from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config_file import config_from
 from fleet.health.metrics import FleetMetrics
 from fleet.pod.plan import RunPlan
+from fleet.pod.pod_events import event_poster
 from fleet.pod.worker_role import _make_runtime, _make_worker
 from fleet.processes.child import ChildStart
 from fleet.processes.heartbeat import Heartbeat
@@ -58,7 +59,8 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
     transport = await connect(kubeconfig=plan.kubeconfig, metrics=RequestMetrics(registry))
     try:
         runtime = _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
-        worker = _make_worker(START, plan, runtime, FleetMetrics(registry))
+        events = event_poster(plan, transport, "web-0-0", lambda: "1")
+        worker = _make_worker(START, plan, runtime, FleetMetrics(registry), events)
         assert isinstance(worker.coordination, KubernetesCoordination)
         assert worker.coordination._api.transport is transport
         assert runtime.limited is not transport
