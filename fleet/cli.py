@@ -13,7 +13,9 @@ import click
 
 from fleet.commands.canary import canary
 from fleet.commands.dev import dev
+from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
+from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
@@ -55,9 +57,13 @@ def cli(options: dict[str, bool], with_traceback: bool) -> None:
 for command in (
     canary,
     dev,
+    drain,
+    freeze,
     run,
     serve,
     status,
+    undrain,
+    unfreeze,
     version,
 ):
     cli.add_command(command)

@@ -1,30 +1,50 @@
-"""One look at a fleet from outside, for commands that show what its members' records say."""
+"""A fleet from outside, for commands: where it is, and what its members' records say."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from fleet import __version__
 from fleet.pod.preflight import explained
 from fleet.processes import rundir
+from fleet.records.object_names import Names
 from fleet.status.status_reader import FleetNotFound, StatusReader, find_fleet
 from fleet.status.statusview import Sight
 from shards.api.client import Client
 from shards.errors import ConfigError
-from shards.transport.kube import connect
+from shards.transport.kube import KubeTransport, connect
+
+T = TypeVar("T")
 
 
 def look(kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str) -> Sight:
     """What the members' records say. Without kubeconfig and context: of this user's running `fleet dev`, if any."""
+    return at_fleet(kubeconfig, context, fleet_name, namespace, _sight)
+
+
+def at_fleet(
+    kubeconfig: Path | None,
+    context: str | None,
+    fleet_name: str,
+    namespace: str,
+    act: Callable[[KubeTransport, Names], Awaitable[T]],
+) -> T:
+    """Does that with one fleet and a connection to its server; for every command that asks or changes one.
+
+    Without kubeconfig and context: this user's running `fleet dev`, if any. fleet_name: "" for the only one of the
+    namespace. Raises FleetNotFound and ConfigError, and PreflightFailed for what a server refuses.
+    """
     dev = None if kubeconfig or context else _running_dev()
     if dev is not None:
         kubeconfig, fleet_name, namespace = Path(dev.kubeconfig), fleet_name or dev.fleet, namespace or dev.namespace
     try:
-        return asyncio.run(read_sight(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace))
+        return asyncio.run(_connected(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace, act))
     except ConfigError as error:
         if kubeconfig or context:
             raise
@@ -47,12 +67,25 @@ def _running_dev() -> rundir.DevState | None:
     return running[0] if running else None
 
 
-async def read_sight(kubeconfig: str | None, context: str | None, fleet: str, namespace: str) -> Sight:
+async def _connected(
+    kubeconfig: str | None,
+    context: str | None,
+    fleet: str,
+    namespace: str,
+    act: Callable[[KubeTransport, Names], Awaitable[T]],
+) -> T:
     transport = await connect(kubeconfig=kubeconfig, context=context)
     try:
         with explained(transport.host):
-            client = Client(transport, user_agent=f"fleet-status/{__version__}", timeout_seconds=10.0)
-            names = await find_fleet(client, namespace or transport.namespace, fleet)
-            return await StatusReader(client, names, today=time.time).sight(patient=True)
+            names = await find_fleet(_client(transport), namespace or transport.namespace, fleet)
+            return await act(transport, names)
     finally:
         await transport.close()
+
+
+async def _sight(transport: KubeTransport, names: Names) -> Sight:
+    return await StatusReader(_client(transport), names, today=time.time).sight(patient=True)
+
+
+def _client(transport: KubeTransport) -> Client:
+    return Client(transport, user_agent=f"fleet-status/{__version__}", timeout_seconds=10.0)

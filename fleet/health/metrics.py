@@ -72,6 +72,9 @@ class FleetMetrics(Telemetry):
         self.coordinator_epoch = Gauge(
             "shardfleet_coordinator_epoch", "Epoch of this process's last term as coordinator.", registry=registry
         )
+        self.frozen = Gauge(
+            "shardfleet_frozen", "1 while somebody has ordered that nothing moves by choice.", registry=registry
+        )
         self.map_version = Gauge("shardfleet_map_version", "Version of the map that is followed.", registry=registry)
         self.loop_blocks = Counter(
             "shardfleet_loop_blocks_total", "Times that the event loop stood still for a second.", registry=registry

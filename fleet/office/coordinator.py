@@ -17,6 +17,7 @@ from fleet.office.candidate import Candidate, Office
 from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
 from fleet.office.resharding import Resharding
+from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
@@ -60,6 +61,7 @@ class Coordinator:
         self.plan_settings = plan_settings
         self.clock = clock
         self.memory = Memory()
+        self.orders = StandingOrders()
         self.candidate = Candidate(
             coordination,
             me,
@@ -144,6 +146,8 @@ class Coordinator:
     async def _follow(self) -> None:
         async for _ in self.view.changes():
             self.memory.watch.observe(self.view.members, self.clock())
+            if self.view.synced:
+                self.orders.follow(self.view.documents.get(DocumentName.CONTROLS))
             self._wake.set()
 
     async def _govern(self) -> None:
@@ -194,6 +198,7 @@ class Coordinator:
         if stored.map.coordinator_epoch < office.epoch:
             await self.registrar.write_map(office, replace(stored.map, coordinator_epoch=office.epoch), stored)
             return
+        ordered = self.view.documents.get(DocumentName.CONTROLS)
         look = Look(
             office.epoch,
             stored.map,
@@ -201,6 +206,7 @@ class Coordinator:
             dict(self.view.members),
             office.renewed_at,
             self.lease_seconds,
+            self.orders.follow(ordered),
         )
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
         self.config.look(self.view.documents.get(DocumentName.CONFIG))
@@ -210,3 +216,6 @@ class Coordinator:
             await self.registrar.write_map(office, relaid, stored)
             return
         await self.registrar.carry_out(office, agenda, stored, self.memory)
+        over = self.orders.over(look.members.values(), self.clock())
+        if over and ordered is not None:
+            await self.orders.end(self.coordination, ordered, over, not_after=office.until)

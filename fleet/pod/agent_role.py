@@ -54,6 +54,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         if coordinator is not None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
             metrics.coordinator_epoch.set(coordinator.epoch)
+            metrics.frozen.set(int(coordinator.orders.controls.frozen is not None))
         return snapshot(registry)
 
     server = AgentServer(

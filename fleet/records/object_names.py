@@ -16,6 +16,9 @@ from shards.objects import DOMAIN, Object, Resource
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases")
 CONFIG_MAPS = Resource("", "v1", "configmaps")
+EVENTS = Resource("", "v1", "events")
+EVENTS_REASON = "events"
+"""What the User-Agent of the fleet's own Events says, so that they are told from those of authors."""
 
 FLEET_LABEL = f"{DOMAIN}/fleet"
 KIND_LABEL = f"{DOMAIN}/kind"

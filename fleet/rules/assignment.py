@@ -37,7 +37,7 @@ def assign(
     targets, back = returned(look, memory, settings, able, now)
     if not settled:
         return targets, back
-    keepers = [*silent, *_awaited(look, memory, settings, now), *(drained if frozen else ())]
+    keepers = [*silent, *_awaited(look, memory, settings, now), *(drained.intersection(able) if frozen else ())]
     made = plan(
         look.map.ranges,
         targets,

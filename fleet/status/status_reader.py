@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
+
+from fleet.records.controls import Controls, ControlsUnreadable, parse_controls
+from fleet.records.document import Unlabelled, labelled_document
 from fleet.records.lease_records import (
     coordinator_record,
     lease_of,
@@ -15,10 +19,10 @@ from fleet.records.lease_records import (
     shard_record_from_lease,
 )
 from fleet.records.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind, Names
-from fleet.records.record import CoordinatorRecord, MemberRecord, ShardMap, ShardRecord
+from fleet.records.record import CoordinatorRecord, DocumentName, MemberRecord, ShardMap, ShardRecord
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.api.client import Client
-from shards.errors import NotFound, ShardError
+from shards.errors import Forbidden, NotFound, ShardError
 from shards.keyrange import KeyRange
 from shards.objects import Object
 
@@ -64,7 +68,21 @@ class StatusReader:
             stored = map_from_configmap(await self._client.get(CONFIG_MAPS, names.namespace, names.map))
         except NotFound:
             stored = None
-        return sight_of(names, stored.map if stored else None, leases["items"], self._today())
+        sight = sight_of(names, stored.map if stored else None, leases["items"], self._today())
+        controls, trouble = await self._controls()
+        return replace(sight, controls=controls, controls_trouble=trouble)
+
+    async def _controls(self) -> tuple[Controls | None, str]:
+        """What is ordered, and why it cannot be read."""
+        name = self._names.document(DocumentName.CONTROLS)
+        try:
+            found = await self._client.get(CONFIG_MAPS, self._names.namespace, name)
+            text = labelled_document(msgspec.json.encode(found), self._names).text
+            return parse_controls(text), ""
+        except NotFound:
+            return Controls(), ""
+        except (ControlsUnreadable, Forbidden, Unlabelled) as error:
+            return None, str(error)
 
 
 def sight_of(names: Names, shard_map: ShardMap | None, leases: Iterable[Object], now: float) -> Sight:

@@ -46,7 +46,8 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class MemberRow(_Row, frozen=True):
     """renewed_seconds_ago: by the timestamp that the member wrote and the clock here; a hint, null where unreadable.
 
-    budget_share: of the fleet's budget of requests, 0 to 1; null where none is shared.
+    budget_share: of the fleet's budget of requests, 0 to 1; null where none is shared. drained: ordered so, by its own
+    name or its pod's.
     """
 
     name: str
@@ -66,6 +67,7 @@ class MemberRow(_Row, frozen=True):
     follows_map: int
     renewed_seconds_ago: float | None
     budget_share: float | None = None
+    drained: bool = False
 
 
 class ShardRow(_Row, frozen=True):
@@ -120,13 +122,22 @@ class WaitingRow(_Row, frozen=True):
     for_seconds: float | None = None
 
 
+class OrderRow(_Row, frozen=True):
+    """What somebody ordered. name: of a drained member or pod, "" for the whole fleet. since: RFC 3339."""
+
+    name: str
+    by: str
+    why: str
+    since: str
+
+
 class FleetStatus(_Row, frozen=True):
     """Everything at one moment. unowned: ranges of the layout on which nobody may act.
 
     failing: keys that keep failing, the longest first; `failing_keys` says how many there are, of which members report
     some each. waiting, waiting_keys: the same of keys that wait for long.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
-    of that pod is known.
+    of that pod is known. frozen: null while shards may move. controls_trouble: why what is ordered cannot be read.
     """
 
     fleet: str
@@ -143,6 +154,9 @@ class FleetStatus(_Row, frozen=True):
     failing: tuple[FailingRow, ...] = ()
     waiting_keys: int = 0
     waiting: tuple[WaitingRow, ...] = ()
+    frozen: OrderRow | None = None
+    drained: tuple[OrderRow, ...] = ()
+    controls_trouble: str = ""
 
     @property
     def complete(self) -> bool:

@@ -9,7 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from fleet.status.statusview import OWNED_STATES, FleetStatus, MemberRow, MemberState, ShardRow, ShardState
+from fleet.status.statusview import OWNED_STATES, FleetStatus, MemberRow, MemberState, OrderRow, ShardRow, ShardState
 from shards.keyrange import KeyRange
 
 _MEMBER_STYLES = {
@@ -28,7 +28,7 @@ _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardSt
 
 def render(status: FleetStatus, *, longest: int = 0) -> RenderableType:
     """Headline, members and shards. longest: rows of the shard table, unowned ones first; 0 for all."""
-    return Group(_headline(status), _members(status), _shards(status, longest))
+    return Group(_headline(status), *_orders(status), _members(status), _shards(status, longest))
 
 
 def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None:
@@ -83,6 +83,20 @@ def _headline(status: FleetStatus) -> Text:
     return text
 
 
+def _orders(status: FleetStatus) -> list[Text]:
+    """What people ordered, a line each."""
+    lines = [] if status.frozen is None else [f"frozen{_told(status.frozen)}; fleet unfreeze ends it"]
+    lines += [f"{each.name} is drained{_told(each)}; fleet undrain {each.name} ends it" for each in status.drained]
+    if status.controls_trouble:
+        lines.append(f"what is ordered cannot be read, and changes nothing: {status.controls_trouble}")
+    return [Text(line, "yellow") for line in lines]
+
+
+def _told(order: OrderRow) -> str:
+    since, by, why = order.since and f" since {order.since}", order.by and f" by {order.by}", order.why
+    return f"{since}{by}{f' ({why})' if why else ''}"
+
+
 def _members(status: FleetStatus) -> Table:
     columns = ["member", "state", "epoch", "shards", "objects", "queue", "parked", "per s", "renewed"]
     revisions = any(row.revision for row in status.members)
@@ -98,7 +112,8 @@ def _members(status: FleetStatus) -> Table:
         cells += [str(row.parked), f"{row.reconciles_per_second:.1f}", ago]
         marks = {**_stuck(row), "revision": Text(row.revision)}
         marks["budget"] = Text("" if row.budget_share is None else f"{row.budget_share:.0%}")
-        table.add_row(row.name, Text(row.state, _MEMBER_STYLES[row.state]), *cells, *(marks[name] for name in shown))
+        state = f"{row.state}, drained" if row.drained else str(row.state)
+        table.add_row(row.name, Text(state, _MEMBER_STYLES[row.state]), *cells, *(marks[name] for name in shown))
     return table
 
 

@@ -8,10 +8,11 @@ looks once cannot know more (design 3.2).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from fleet.records.controls import Controls, Order
 from fleet.records.record import (
     PARTS,
     CoordinatorRecord,
@@ -32,6 +33,7 @@ from fleet.status.status_rows import (
     FleetStatus,
     MemberRow,
     MemberState,
+    OrderRow,
     ShardRow,
     ShardState,
     WaitingRow,
@@ -44,6 +46,7 @@ __all__ = [
     "FleetStatus",
     "MemberRow",
     "MemberState",
+    "OrderRow",
     "ShardRow",
     "ShardState",
     "Sight",
@@ -60,7 +63,7 @@ class Sight:
     """What was read. silent: members and "" for the coordinator, whose leases ran out by all that we know.
 
     renewed_ago: seconds since a member's own timestamp of its last renewal. at: when it was read, in seconds since
-    1970.
+    1970. controls: what people ordered; None where it cannot be read, and then controls_trouble says why.
     """
 
     fleet: str
@@ -72,6 +75,8 @@ class Sight:
     silent: frozenset[str] = frozenset()
     renewed_ago: Mapping[str, float] | None = None
     at: float | None = None
+    controls: Controls | None = field(default_factory=Controls)
+    controls_trouble: str = ""
 
 
 def fleet_status(sight: Sight) -> FleetStatus:
@@ -95,7 +100,14 @@ def fleet_status(sight: Sight) -> FleetStatus:
         waiting_keys=sum(row.waiting for row in rows),
         waiting=_waiting_rows(sight, rows),
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
+        frozen=_order_row("", sight.controls.frozen) if sight.controls and sight.controls.frozen else None,
+        drained=tuple(_order_row(*each) for each in sorted((sight.controls or Controls()).drained.items())),
+        controls_trouble=sight.controls_trouble,
     )
+
+
+def _order_row(name: str, order: Order) -> OrderRow:
+    return OrderRow(name=name, by=order.by, why=order.why, since=order.since)
 
 
 def _reported(
@@ -191,6 +203,7 @@ def _member_row(sight: Sight, record: MemberRecord, rows: Iterable[ShardRow]) ->
         follows_map=record.seen_map,
         renewed_seconds_ago=None if renewed_ago is None else round(renewed_ago, 1),
         budget_share=_budget_share(sight, record),
+        drained=bool({record.name, record.pod} & (sight.controls or Controls()).drained.keys()),
     )
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fleet.devcluster.invariants.bounds import Bounds
-from fleet.devcluster.invariants.invariant import FAULTS, NOTES, Invariant, LeaseWrite, path_of
+from fleet.devcluster.invariants.invariant import (
+    FAULTS,
+    NOTES,
+    Invariant,
+    LeaseWrite,
+    is_document,
+    is_own_event,
+    path_of,
+)
 from fleet.devcluster.invariants.weather import Weather, kind_of
 from fleet.devcluster.recording.journal import Entry
 from fleet.records.object_names import LEASES
@@ -128,7 +136,7 @@ class WokenUp(Invariant):
 
 class AtRest(Invariant):
     """Once nobody else has written, no range changed hands and no fault was in force for as long as convergence may
-    take, the fleet writes nothing but its Leases and its map."""
+    take, the fleet writes nothing but its own records and Events."""
 
     id = "I10"
     sentence = "When nothing changes any more, the fleet converges in time and then writes nothing."
@@ -161,6 +169,8 @@ class AtRest(Invariant):
         self._present = self._present or agent is not None
         coordination = entry.resource == str(LEASES) or entry.object is not None
         if agent is None or coordination or self._since is None or not entry.succeeded:
+            return
+        if is_document(entry, agent) or is_own_event(entry, agent):
             return
         quiet = entry.time - max(self._since, self._weather.last(entry.time))
         if quiet > self.bounds.converge_seconds:

@@ -84,6 +84,7 @@ class Verdict(msgspec.Struct):
 
     entries: int = 0
     fleet_writes: int = 0
+    event_writes: int = 0
     children: int = 0
     child_posts: int = 0
     duplicate_child_posts: int = 0

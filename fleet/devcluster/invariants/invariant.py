@@ -12,7 +12,8 @@ from fleet.devcluster.evidence.rangeindex import LeaseKey
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED, Finding, Judgement
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.recording.journal import Entry
-from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.records.object_names import CONFIG_MAPS, EVENTS, EVENTS_REASON
+from fleet.records.record import CoordinatorRecord, DocumentName, Holder, MemberRecord, ShardMap, ShardRecord
 from shards.api.useragent import UserAgent
 from shards.journal import Note
 
@@ -196,3 +197,14 @@ class Invariant:
 def path_of(entry: Entry) -> str:
     subresource = f"/{entry.subresource}" if entry.subresource else ""
     return f"{entry.resource} {entry.namespace}/{entry.name}{subresource}"
+
+
+def is_document(entry: Entry, agent: UserAgent) -> bool:
+    """Whether the fleet wrote a setting of the whole fleet, of which a journal has only the name."""
+    named = entry.resource == str(CONFIG_MAPS) and entry.name.rpartition("-")[2] in list(DocumentName)
+    return named and agent.reason in ("coordinator", "coordination")
+
+
+def is_own_event(entry: Entry, agent: UserAgent) -> bool:
+    """Whether it is an Event in which the fleet tells of itself."""
+    return entry.resource == str(EVENTS) and agent.reason == EVENTS_REASON

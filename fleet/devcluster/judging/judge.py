@@ -8,7 +8,7 @@ from heapq import merge
 from fleet.devcluster.checkers.effects import SameAsReference, Summary
 from fleet.devcluster.evidence.verdict import Finding, Verdict
 from fleet.devcluster.invariants.bounds import Bounds
-from fleet.devcluster.invariants.invariant import Act, path_of
+from fleet.devcluster.invariants.invariant import Act, is_document, is_own_event, path_of
 from fleet.devcluster.judging.court import Court
 from fleet.devcluster.recording.journal import GAP, Entry
 from fleet.records.object_names import CONFIG_MAPS, KIND_LABEL, LEASES, Kind
@@ -52,6 +52,7 @@ def judge(
         held on the wire, what a hand took from its holder and what the journal does not know is none.
     writes_after_release: those of (b) whose author had released that range itself.
     unattributed_writes: successful fleet writes to other than coordination objects without one of m, e, s, k and u.
+    event_writes: Events in which the fleet tells its own story, which are no writes to objects.
     lease_writes_per_range: successful writes of its shard Lease. map_writes, member_lease_writes: likewise.
     timeline: every ownership per range, with claims and ends. gaps: times without a live owner.
     invariants: see `fleet.devcluster.judging`. missing: entries that are not in the journal, by their numbers, and
@@ -134,7 +135,9 @@ class Judge:
             return
         if _is_map(entry):
             counts.map_writes += 1
-        elif agent is not None:
+        elif agent is not None and is_own_event(entry, agent):
+            counts.event_writes += 1
+        elif agent is not None and not is_document(entry, agent):
             counts.fleet_writes += 1
             self._hear_author(entry, act)
 

@@ -168,7 +168,7 @@ def test_a_fleet_that_the_running_dev_does_not_have_is_said_to_be_missing_there(
         raise FleetNotFound("no fleet 'web'")
 
     monkeypatch.setattr(rundir, "running_devs", lambda: [dev_state(fleet)])
-    monkeypatch.setattr(look, "read_sight", none_there)
+    monkeypatch.setattr(look, "_connected", none_there)
     outcome = fleet("status", "--fleet", "web")
     assert (outcome.code, outcome.err) == (
         1,
@@ -258,7 +258,7 @@ def test_status_shows_which_keys_keep_failing(
         stuck = {"failing_keys": 3, "failing": (FAILS,), "waiting_keys": 1, "waiting": (WAITS,)}
         return msgspec.structs.replace(fleet_status(sight), **stuck)
 
-    monkeypatch.setattr(look, "read_sight", nobody)
+    monkeypatch.setattr(look, "_connected", nobody)
     monkeypatch.setattr(statusview, "fleet_status", some_fail)
     outcome = fleet("status", "--kubeconfig", "x", *arguments)
     assert outcome.code == 0

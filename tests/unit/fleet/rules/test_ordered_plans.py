@@ -83,3 +83,9 @@ def test_a_member_that_is_drained_no_more_gets_its_part_again() -> None:
     drained = Controls().drain("b", Order())
     assert scene.planned(drained) == ("a", "a", "a", "a")
     assert sorted(scene.planned(drained.undrain("b"))) == ["a", "a", "b", "b"]
+
+
+def test_a_drained_member_of_a_frozen_fleet_that_is_gone_keeps_nothing() -> None:
+    scene = Scene(targets=("a", "a", "b", "b"))
+    scene.members["b"] = member("b", holder=None)
+    assert scene.planned(FROZEN.drain("b", Order())) == ("a", "a", "a", "a")

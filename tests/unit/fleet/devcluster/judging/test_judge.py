@@ -195,6 +195,18 @@ def test_a_fleet_write_that_does_not_say_who_is_counted(story: Chronicle) -> Non
     assert not verdict.clean
 
 
+def test_documents_and_the_fleets_own_events_need_no_author(story: Chronicle) -> None:
+    story.add("patch", "v1/configmaps", "web-controls", user_agent="fleet/0 m=agent e=1 r=coordinator")
+    story.add("create", "v1/configmaps", "web-quarantine", user_agent="fleet/0 m=a e=1 r=coordination")
+    story.add("create", "v1/events", "web-map.1", user_agent="fleet/0 m=agent e=1 r=events")
+    verdict = judge(story.entries)
+    assert (verdict.unattributed_writes, verdict.fleet_writes, verdict.event_writes) == (0, 0, 1)
+    story.add("create", "v1/events", "web-map.1", user_agent="fleet/0 m=agent e=1")
+    story.add("patch", "v1/configmaps", "web-controls", user_agent="fleet/0 m=a e=1")
+    story.add("patch", "v1/configmaps", "web-pages", user_agent="fleet/0 m=agent e=1 r=coordinator")
+    assert judge(story.entries).unattributed_writes == 3
+
+
 def test_writes_of_coordination_objects_need_no_author(story: Chronicle) -> None:
     story.map()
     verdict = judge(story.entries)

@@ -1,0 +1,70 @@
+"""Changes what is ordered of a fleet, for the commands that people give: a compare-and-swap of its `controls`."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from fleet import __version__
+from fleet.backends.kubernetes_leases import KubernetesCoordination
+from fleet.records.controls import Controls, ControlsUnreadable, Order, controls_text, parse_controls
+from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.records.object_names import Names
+from fleet.records.record import Document, DocumentName
+from shards.api.client import Transport
+from shards.errors import ShardError
+
+_TRIES = 5
+
+
+class OrderFailed(ShardError):
+    """Nothing was ordered. The message says why, and what would help."""
+
+
+def coordination_of(transport: Transport, names: Names, command: str) -> KubernetesCoordination:
+    """The fleet's records for a command. command: as in `fleet COMMAND`, for the server's audit log."""
+    agent = f"fleet-{command}/{__version__}"
+    return KubernetesCoordination(transport, fleet=names.fleet, namespace=names.namespace, user_agent=lambda: agent)
+
+
+def order(why: str) -> Order:
+    """Given now, by whoever runs this command."""
+    try:
+        by = getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name
+        by = ""
+    return Order(by, why, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+async def change_controls(
+    coordination: KubernetesCoordination, change: Callable[[Controls], Controls]
+) -> tuple[Controls, Controls]:
+    """What was ordered before and after. Writes nothing where that is the same. Raises OrderFailed and ConfigError."""
+    name = coordination.names.document(DocumentName.CONTROLS)
+    try:
+        for _ in range(_TRIES):
+            found = await coordination.read_document(DocumentName.CONTROLS)
+            before = _read(name, found)
+            after = change(before)
+            if after == before:
+                return before, after
+            document = found or Document(DocumentName.CONTROLS, "", "")
+            try:
+                await coordination.write_document(document._replace(text=controls_text(after)))
+            except CasConflict:
+                continue  # somebody else gave an order at the same time
+            return before, after
+    except CoordinationUnavailable as error:
+        raise OrderFailed(f"nothing is known to be ordered: {error}") from error
+    raise OrderFailed(f"ConfigMap {name} changes all the time; nothing was ordered, try again")
+
+
+def _read(name: str, found: Document | None) -> Controls:
+    try:
+        return parse_controls(found.text if found is not None else "")
+    except ControlsUnreadable as error:
+        raise OrderFailed(
+            f"ConfigMap {name} cannot be read, so nothing was ordered: {error}; mend it with `kubectl edit configmap"
+            f" {name}`, or delete it to order nothing"
+        ) from error

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from fleet.backends.local import LocalCoordination
+from fleet.office.standing_orders import GONE_SECONDS, UNREADABLE, StandingOrders
+from fleet.records.controls import Controls, Order, controls_text, parse_controls
+from fleet.records.coordination import CasConflict
+from fleet.records.record import Document, DocumentName
+from tests.unit.fleet.records.records import member
+
+FROZEN = Controls().freeze(Order("ann", "incident"))
+
+
+def document(text: str, version: str = "1") -> Document:
+    return Document(DocumentName.CONTROLS, text, version)
+
+
+def test_no_document_orders_nothing() -> None:
+    assert StandingOrders().follow(None) == Controls()
+
+
+def test_the_last_document_that_could_be_read_stays_in_force() -> None:
+    orders = StandingOrders()
+    assert orders.follow(document(controls_text(FROZEN))) == FROZEN
+    assert orders.follow(document("{", "2")) == FROZEN
+    assert "not a JSON object" in orders.trouble
+    assert orders.follow(document("{}", "3")) == Controls()
+    assert orders.trouble == ""
+
+
+def test_who_has_never_read_one_moves_nothing_by_choice() -> None:
+    orders = StandingOrders()
+    assert orders.follow(document("{")) == Controls(frozen=UNREADABLE)
+    assert orders.follow(None) == Controls()
+
+
+def test_what_is_wrong_is_logged_once_a_version(caplog: pytest.LogCaptureFixture) -> None:
+    orders = StandingOrders()
+    for _ in range(3):
+        orders.follow(document("{"))
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_a_drained_name_is_over_when_nobody_has_had_it_for_long() -> None:
+    orders = StandingOrders()
+    orders.follow(document(controls_text(Controls().drain("a", Order()).drain("pod", Order()).drain("gone", Order()))))
+    members = [member("a"), member("b-0", pod="pod")]
+    assert orders.over(members, 0.0) == ()
+    assert orders.over(members, GONE_SECONDS) == ()
+    assert orders.over(members, GONE_SECONDS + 1) == ("gone",)
+    assert orders.over([], GONE_SECONDS + 2) == ("gone",)
+    assert orders.over(members, GONE_SECONDS + 3) == ("gone",)
+    assert orders.over([], 2 * GONE_SECONDS + 4) == ("gone",)
+
+
+@pytest.mark.looptime
+async def test_an_order_ends_only_where_a_live_list_has_nobody_of_that_name() -> None:
+    coordination = LocalCoordination()
+    await coordination.write_member(member("a", version=""), "")
+    ordered = Controls().freeze(Order()).drain("a", Order()).drain("b", Order())
+    stored = await coordination.write_document(document(controls_text(ordered), ""))
+    orders = StandingOrders()
+    orders.follow(stored)
+    await orders.end(coordination, stored, ("a", "b"), not_after=float("inf"))
+    left = await coordination.read_document(DocumentName.CONTROLS)
+    assert left is not None
+    assert parse_controls(left.text) == ordered.undrain("b")
+    with pytest.raises(CasConflict):
+        await orders.end(coordination, stored, ("b",), not_after=float("inf"))
