@@ -8,13 +8,13 @@ made when nothing retires any more and every range has an active record.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from fleet.records.record import ShardMap, ShardRecord, ShardStatus
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from shards.keyrange import SPACE, KeyRange, PartitionKey, equal_boundaries, range_of, ranges_from
 from shards.versions import at_least
@@ -129,6 +129,11 @@ def _holder(each: KeyRange, target: str, shard_map: ShardMap, shards: Mapping[Ke
 
 
 # -- boundaries ------------------------------------------------------------------------------------------------------
+
+
+def namespace_points(members: Iterable[MemberRecord]) -> list[Point]:
+    """What living members report of the namespaces of their objects."""
+    return [point for member in members if member.holder is not None for point in member.spread]
 
 
 def boundaries_for(count: int, key: PartitionKey, points: Sequence[Point] = ()) -> tuple[int, ...]:
