@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from shards.gates.handover_gate import HandoverGate, mark_of
+from shards.gates.handover_gate import MAX_UNSEEN, HandoverGate, mark_of
 from shards.gates.own_writes import Barrier, Phase
 from shards.gates.watermark import ResourceMark, Watermark
 from shards.keyrange import KeyRange
+from shards.objects import Resource
 from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
 from shards.shard_views import ShardView
@@ -89,19 +91,26 @@ def _taken(gate: HandoverGate, lists: Lists, stores: Mapping[str, StoreReader]) 
 
 
 async def until_seen(engines: Sequence[Engine], moved: asyncio.Event, range: KeyRange) -> None:
-    """Waits, bounded, until the views show the shard's writes: what they do not show rides in the watermark."""
+    """Waits, bounded, while the views lack more of the shard's writes than a watermark can name.
+
+    What it names costs no time here: the next owner's view waits for it, and receives the same events meanwhile.
+    """
     try:
         async with asyncio.timeout(SEEN_SECONDS):
-            while any(each.phase in (Phase.LANDED, Phase.DELETED) for each in _unseen(engines)):
+            while any(count > MAX_UNSEEN for count in _unseen_counts(engines).values()):
                 moved.clear()
                 await moved.wait()
     except TimeoutError:
-        log.info("shard %s: its views do not show all its writes yet", range.short)
+        log.info("shard %s: its views lack too many of its writes to leave a watermark", range.short)
 
 
-def _unseen(engines: Sequence[Engine]) -> list[Barrier]:
-    fences = [(engine.fence, engine.stores) for engine in engines if engine.fence is not None]
-    return [each for fence, stores in fences for found in fence.writes.unseen(stores).values() for each in found]
+def _unseen_counts(engines: Sequence[Engine]) -> Counter[Resource]:
+    """Writes that were answered and are not shown, by resource."""
+    counts: Counter[Resource] = Counter()
+    for engine in engines:
+        for resource, found in engine.fence.writes.unseen(engine.stores).items() if engine.fence is not None else ():
+            counts[resource] += sum(each.phase in (Phase.LANDED, Phase.DELETED) for each in found)
+    return counts
 
 
 def watermark_of(views: Mapping[str, ShardView], shard_epoch: int) -> Watermark:

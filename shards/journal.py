@@ -16,8 +16,11 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
     """One line. what: see below. time: boot-clock seconds. member: filled in by the journal.
 
     begin, end           of the journal. cause: the incarnation; figures: wall, seconds since 1970 at that time
-    opened, drained,     one shard: its gate is open; its reconciles have ended for good; its views are closed.
-      stopped            epoch: of the shard
+    opened, draining,    one shard: its gate is open; it takes no more keys; its reconciles have ended for good; its
+      drained, stopped   views are closed. epoch: of the shard
+    step                 of a range on its way from owner to owner. cause: which (`fleet.health.range_steps.Step`);
+                         outcome: how it came to its owner, or why; seconds: since the step before that it refers to;
+                         figures: unowned, seconds without an owner, of a range that opened after a handover
     started              a reconcile. uid, key. views: version of each view. seconds: since it could have started
     ended                the same. outcome: as in the metric of reconciles. seconds: that it took
     lost                 lines could not be written, up to this one. count: how many

@@ -98,9 +98,9 @@ class Shard:
         self.open = True
         self._note("opened")
         self._deadline_task = asyncio.create_task(self._watch_deadline(tenure), name=f"deadline {self.range.short}")
-        # Every primary is reconciled once by its new owner.
+        # Every primary is reconciled once by its new owner, whatever was delayed, parked or failing at the last one.
         for engine in self._engines:
-            await engine.add_all()
+            engine.begin_with_all()
 
     async def drain(self, grace_seconds: float) -> Watermark:
         """Ends all reconciles (the last ones by cancelling them after the grace), ends the tenure, and says how far the
@@ -109,6 +109,7 @@ class Shard:
         Raises Undrained when a reconcile cannot be cancelled: the process must exit and the shard must not be released.
         """
         self.open = False
+        self._note("draining")
         if self._tenure is not None:
             grace_seconds = min(grace_seconds, self._tenure.deadline() - self._runtime.clock())
         try:

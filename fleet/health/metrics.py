@@ -16,9 +16,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from fleet.health.range_steps import Cause, RangeStep, Step
 from fleet.health.telemetry import Telemetry
 
 _RENEW_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_UNOWNED_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _SUMMED = frozenset({"counter", "histogram", "summary"})
 """Types whose samples only grow, so that they can be added up over processes; all others are kept apart by worker."""
 
@@ -52,7 +54,19 @@ class FleetMetrics(Telemetry):
             registry=registry,
         )
         self.handovers = Counter(
-            "shardfleet_handovers_total", "Steps of handovers between living members.", ["phase"], registry=registry
+            "shardfleet_handovers_total", "Steps of ranges on this member.", ["phase"], registry=registry
+        )
+        self.drain_seconds = Histogram(
+            "shardfleet_handover_drain_seconds",
+            "Time from refusing new keys of a shard to its release.",
+            buckets=_UNOWNED_BUCKETS,
+            registry=registry,
+        )
+        self.unowned_seconds = Histogram(
+            "shardfleet_handover_unowned_seconds",
+            "Time from the old owner's refusing new keys of a shard to its gate being open here.",
+            buckets=_UNOWNED_BUCKETS,
+            registry=registry,
         )
         self.takeovers = Counter(
             "shardfleet_takeovers_total",
@@ -92,11 +106,14 @@ class FleetMetrics(Telemetry):
     def renewal_failed(self) -> None:
         self.lease_renew_failures.inc()
 
-    def handover_step(self, step: str) -> None:
-        self.handovers.labels(step).inc()
-
-    def taken_over(self, cause: str) -> None:
-        self.takeovers.labels(cause).inc()
+    def range_step(self, step: RangeStep) -> None:
+        self.handovers.labels(step.step).inc()
+        if step.step is Step.CLAIMED and step.cause in (Cause.RESTART, Cause.FENCE):
+            self.takeovers.labels(step.cause).inc()
+        elif step.step is Step.RELEASED:
+            self.drain_seconds.observe(step.seconds)
+        elif step.step is Step.OPEN and step.unowned_seconds is not None:
+            self.unowned_seconds.observe(step.unowned_seconds)
 
     def history_lost(self) -> None:
         self.histories_lost.inc()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fleet.health.range_steps import RangeStep
+
 
 class Telemetry:
     """Called on the event loop; must neither block nor raise. `fleet.health.metrics.FleetMetrics` is the one that
@@ -13,11 +15,8 @@ class Telemetry:
     def renewal_failed(self) -> None:
         """A renewal conflicted or got no answer."""
 
-    def handover_step(self, step: str) -> None:
-        """One step of a handover on this member: standby, drained, released or claimed."""
-
-    def taken_over(self, cause: str) -> None:
-        """A claim without a release: of one's own former incarnation (`restart`) or of another's range (`fence`)."""
+    def range_step(self, step: RangeStep) -> None:
+        """A range went one step on this member."""
 
     def history_lost(self) -> None:
         """The records of the fleet went back to an earlier state: their store was restored."""

@@ -11,6 +11,7 @@ from fleet.configuration.config import FleetConfig
 from fleet.configuration.live_file import LiveFile
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
+from fleet.health.range_steps import written_to_log
 from fleet.logs.logs import dropped_lines
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
@@ -20,7 +21,7 @@ from fleet.records.record import Incarnation
 from fleet.workers.part_records import rollout_record
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
-from fleet.workers.worker_journal import observed, open_journal
+from fleet.workers.worker_journal import noted_in, observed, open_journal
 from fleet.workers.worker_settings import WorkerSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of, scope_of
@@ -147,6 +148,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         telemetry=metrics,
         budget=runtime.limiter,
         rollout=lambda: rollout_record(runtime.gates.rollout),
+        observers=(written_to_log, noted_in(runtime.journal)),
     )
     return worker
 

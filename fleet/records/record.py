@@ -208,6 +208,8 @@ class ShardRecord:
     last_holder: Holder | None = None
     watermark: Watermark | None = None
     standby: Standby | None = None
+    unowned_seconds: float | None = None
+    """Of a release: how long its holder had refused new keys when it was sent."""
     version: str = ""
     uid: str = ""
 

@@ -56,6 +56,7 @@ def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:
         last_holder=Holder.parse(lease.note("last-holder")),
         watermark=_watermark(lease.note("watermark")),
         standby=_standby(lease.note("standby")),
+        unowned_seconds=_seconds(lease.note("unowned-milliseconds")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -69,6 +70,7 @@ def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times:
         "last-holder": str(record.last_holder) if record.last_holder else "",
         "watermark": _watermark_text(record.watermark),
         "standby": _standby_text(record.standby),
+        "unowned-milliseconds": _milliseconds(record.unowned_seconds),
     }
     return lease_object(
         names,
@@ -82,6 +84,15 @@ def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times:
         uid=record.uid,
         times=times,
     )
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else str(max(0, round(1000 * seconds)))
+
+
+def _seconds(milliseconds: str) -> float | None:
+    count = natural(milliseconds)
+    return None if count is None else count / 1000
 
 
 class _StoredWatermark(msgspec.Struct):

@@ -7,6 +7,8 @@
     STANDBY    synced, not announced at this shard epoch     Announce          STANDBY
     STANDBY    Lease free                                    Claim             OWNED
     STANDBY    target no more, or lost, or must open anew    CloseStandby      IDLE
+    IDLE, STANDBY  announced without a synced standby,       Withdraw          as before
+               or as what is about to close
     OWNED      moved and its standby is synced, or forced    Drain             DRAINED
     OWNED      its views must be opened anew                 Drain             DRAINED
     DRAINED    at once                                       Release           IDLE
@@ -17,6 +19,9 @@
 `decide` is asked again after every action and every change of the view; it remembers nothing itself. A Claim that did
 not get an answer leaves the phase as it was: the Lease then names this incarnation although it does not hold the range,
 which R3 counts as free for it, and for nobody else: if it is no longer the target, it gives the Lease back.
+
+An announcement is a promise that a claim will follow a release at once. So it is withdrawn when the standby that it
+speaks of is not there: the target has changed, the process was started again, the views are to be opened anew.
 """
 
 from __future__ import annotations
@@ -45,6 +50,7 @@ class Action(StrEnum):
     RENOUNCE = "renounce"
     OPEN_STANDBY = "open-standby"
     ANNOUNCE = "announce"
+    WITHDRAW = "withdraw"
     CLOSE_STANDBY = "close-standby"
     DRAIN = "drain"
     RELEASE = "release"
@@ -147,15 +153,27 @@ def _decide_unowned(local: LocalShard, seen: Seen, me: Holder, shard_map: ShardM
     record = seen.record
     if record is None or record.status is not ShardStatus.ACTIVE or local.range in shard_map.lost:
         return close
+    free = is_free(record, shard_map, me)
+    withdraw = Action.WITHDRAW if announced_by(record, me) and not free else None
     if seen.leaving or shard_map.target_of(local.range) != me.member:
-        return close or (Action.RENOUNCE if record.holder == me else None)
-    if is_free(record, shard_map, me):
+        # First the announcement: the owner drains for it at any time, and nobody would take the range.
+        return withdraw or close or (Action.RENOUNCE if record.holder == me else None)
+    if free:
         return Action.CLAIM
     if local.phase is Phase.IDLE:
-        return Action.OPEN_STANDBY
+        # One that an earlier standby left, of this incarnation or of one before.
+        return withdraw or Action.OPEN_STANDBY
     if seen.outdated:
-        return close
-    return Action.ANNOUNCE if local.synced and record.standby != Standby(me, record.epoch) else None
+        return withdraw or close
+    if not local.synced:
+        return withdraw
+    return Action.ANNOUNCE if record.standby != Standby(me, record.epoch) else None
+
+
+def announced_by(record: ShardRecord, me: Holder) -> bool:
+    """Whether the present owner would drain for a standby of this member, of whichever incarnation."""
+    standby = record.standby
+    return standby is not None and standby.holder.member == me.member and standby.epoch == record.epoch
 
 
 def claimed(record: ShardRecord, me: Holder) -> ShardRecord:
@@ -172,7 +190,17 @@ def claimed(record: ShardRecord, me: Holder) -> ShardRecord:
     )
 
 
-def released(record: ShardRecord, watermark: Watermark | None) -> ShardRecord:
-    """The record that gives the range up, stamped so that nobody mistakes it for one that was emptied by hand (R3)."""
+def released(record: ShardRecord, watermark: Watermark | None, unowned_seconds: float | None = None) -> ShardRecord:
+    """The record that gives the range up, stamped so that nobody mistakes it for one that was emptied by hand (R3).
+
+    unowned_seconds: for how long new keys have been refused.
+    """
     mark = replace(watermark, epoch=record.epoch) if watermark is not None else None
-    return replace(record, holder=None, holder_text="", released=record.epoch, watermark=mark)
+    return replace(
+        record,
+        holder=None,
+        holder_text="",
+        released=record.epoch,
+        watermark=mark,
+        unowned_seconds=unowned_seconds,
+    )

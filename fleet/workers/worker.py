@@ -11,11 +11,13 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from fleet.backends.confirmation import keep_confirmed
 from fleet.health.health import unready_reason
+from fleet.health.range_steps import RangeObserver, told_to, written_to_log
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
 from fleet.records.record import Incarnation, MemberRecord, RolloutRecord
@@ -23,10 +25,11 @@ from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
+from fleet.workers.departure import Departure
 from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
-from fleet.workers.runner_context import RunnerContext
+from fleet.workers.runner_context import STOP_SHARE, RunnerContext
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -36,9 +39,6 @@ from shards.keyrange import KeyRange
 
 TICK_SECONDS = 0.25
 """Longest wait between two evaluations: retries and forced releases depend on time."""
-
-STOP_SHARE = 0.1
-"""Part of the lease that a stop may take after the deadline; a fence can come 0.15 of it after (design 3.2)."""
 
 
 class Worker:
@@ -59,8 +59,10 @@ class Worker:
         budget: Budget | None = None,
         today: Callable[[], float] = time.time,
         rollout: Callable[[], RolloutRecord | None] = lambda: None,
+        observers: Sequence[RangeObserver] = (written_to_log,),
     ) -> None:
-        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout: for the record."""
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout: for the record.
+        observers: are told of every step of a range, after the telemetry."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
@@ -71,7 +73,6 @@ class Worker:
         self._turnover, self._rollout = Turnover(settings.name), rollout
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
-        self._leaving_since: float | None = None
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
         self.member = Member(
@@ -94,7 +95,11 @@ class Worker:
             clock=clock,
             rng=rng,
         )
+        self._departure = Departure(
+            settings, self.runners, until=self.member.until, clock=clock, die=die, wake=self._wake.set
+        )
         self._context = RunnerContext(
+            member=settings.name,
             coordination=coordination,
             make_shard=make_shard,
             deadline=self.member.until_of,
@@ -103,8 +108,9 @@ class Worker:
             clock=clock,
             rng=rng,
             die=die,
+            die_in_order=self._departure.die_in_order,
             wake=self._wake.set,
-            telemetry=telemetry,
+            tell=told_to((telemetry.range_step, *observers)),
         )
 
     @property
@@ -132,7 +138,7 @@ class Worker:
             "epoch": self.member.epoch,
             "ready": not reason,
             "reason": reason,
-            "leaving": self._leaving_since is not None,
+            "leaving": self._departure.leaving,
             "shards": {
                 str(each): runner.status()
                 for each, runner in sorted(self.runners.items())
@@ -151,7 +157,7 @@ class Worker:
             now=self.clock(),
             today=self._today(),
             followed=self._followed,
-            leaving=self._leaving_since is not None,
+            leaving=self._departure.leaving,
             rollout=self._rollout(),
             demand=self._budget.demand,
         )
@@ -177,7 +183,7 @@ class Worker:
 
     async def _watch_stop(self, stop: asyncio.Event) -> None:
         await stop.wait()
-        self._leaving_since = self.clock()
+        self._departure.begin()
         self._wake.set()
         self.member.renew_now.set()
 
@@ -198,11 +204,9 @@ class Worker:
                 self._evaluate()
                 if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
                     return True
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(min(TICK_SECONDS, self.member.until() - self.clock())):
                         await self._wake.wait()
-                except TimeoutError:
-                    pass
                 if self.clock() >= self.member.until():
                     self.member.lose("no renewal was acknowledged in time")
                 elif self.view.history_went_back != setbacks:
@@ -241,28 +245,28 @@ class Worker:
         """Ask for every range what to do, and start it. Raises Refused."""
         self._check_map()
         stored = self.view.last_map
-        for each in stored.map.ranges if stored is not None else ():
+        shard_map = stored.map if stored is not None else None
+        for each in shard_map.ranges if shard_map is not None else ():
             if each not in self.runners:
                 self.runners[each] = RangeRunner(each, self._context)
         # Before the map counts as followed: others may have what is given up here once it does.
         if self._budget.follow(stored, self.view.shards, self.member.holder):
             self.member.renew_now.set()
-        now = self.clock()
-        leaving_for = None if self._leaving_since is None else now - self._leaving_since
-        forced = leaving_for is not None and (leaving_for > self.settings.leave_seconds or self._alone(leaving_for))
-        me = self.member.holder if now < self.member.until() else None
-        anew = self._turnover.next(self.runners, stored.map if stored is not None else None)
+        leaving, forced = self._departure.leaving, self._departure.forced(shard_map)
+        me = self.member.holder if self.clock() < self.member.until() else None
+        anew = self._turnover.next(self.runners, shard_map)
         for each, runner in self.runners.items():
             runner.evaluate(
                 Seen(
                     me=me,
-                    map=stored.map if stored is not None else None,
+                    map=shard_map,
                     record=self.view.shards.get(each),
-                    leaving=leaving_for is not None,
+                    leaving=leaving,
                     forced=forced,
-                    outdated=each == anew and runner.outdated and leaving_for is None,
+                    outdated=each == anew and runner.outdated and not leaving,
                 )
             )
+        self._departure.looked()
         self._follow_map()
         self._report_openings()
 
@@ -284,12 +288,6 @@ class Worker:
             self._followed = stored.map.version
             if stored.map.lost:
                 self.member.renew_now.set()  # the range comes back when everybody has said so
-
-    def _alone(self, leaving_for: float) -> bool:
-        """Nobody else could take over, as far as the map knows: a leaving member need not wait for standbys."""
-        stored = self.view.last_map
-        nobody = stored is not None and set(stored.map.targets) <= {self.settings.name, ""}
-        return nobody and leaving_for > 2 * self.settings.renew_seconds
 
     async def _drop_all(self, why: str) -> None:
         """Everything at once: tenures end first, so that nothing is sent while the rest stops."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from fleet.health.range_steps import RangeObserver, RangeStep
 from fleet.logs.linefile import LineFile
 from fleet.workers.worker import Worker
 from shards.clock import Clock, boot_seconds
@@ -81,6 +82,26 @@ async def observed(worker: Worker, journal: Journal, *, seconds: float = PULSE_S
         beat.cancel()
         await asyncio.gather(beat, return_exceptions=True)
         journal.write(Note("end", worker.clock()))
+
+
+def noted_in(journal: Journal) -> RangeObserver:
+    """Writes each step of a range into the journal."""
+
+    def note(step: RangeStep) -> None:
+        journal.write(
+            Note(
+                "step",
+                step.time,
+                range=str(step.range),
+                epoch=step.epoch,
+                seconds=step.seconds,
+                cause=str(step.step),
+                outcome=str(step.cause) if step.cause is not None else step.why,
+                figures=None if step.unowned_seconds is None else {"unowned": step.unowned_seconds},
+            )
+        )
+
+    return note
 
 
 async def _beat(worker: Worker, journal: Journal, seconds: float) -> None:

@@ -44,10 +44,8 @@ NO_TENURE_SECONDS = 0.1
 
 TROUBLE_SECONDS = 1.0
 """Pause after a fault in the loop itself: it must neither end nor spin."""
-
-QUEUE_SLICE = 1000
+QUEUE_SLICE = 200
 """Keys that are queued in a row before other tasks of the loop get their turn."""
-
 LOOKS_AT_ONCE = 100
 """Keys that are parked in a row before other tasks of the loop get their turn."""
 
@@ -115,16 +113,19 @@ class Engine:
         self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause, tally, at)
         self._crew.start()
         own = self.controller.resync_seconds
-        period = runtime.settings.queue.resync_seconds if own is None else own
-        if period:
+        if period := runtime.settings.queue.resync_seconds if own is None else own:
             again = resync(period, runtime.rng, self.add_all)
-            self._tasks = [asyncio.create_task(again, name=f"resync {name} {self.shard.short}")]
+            self._tasks.append(asyncio.create_task(again, name=f"resync {name} {self.shard.short}"))
 
     def add(self, key: Key, *, low_priority: bool = False) -> None:
         """Something that concerns the key has changed. Without effect before `start` and after `drain`."""
         if self.fence is not None and not self._closed:
             self.queue.add(key, self._runtime.clock(), low_priority=low_priority)
             self._alarm.ring()
+
+    def begin_with_all(self) -> None:
+        """`add_all` in the background, after `start`."""
+        self._tasks.append(asyncio.create_task(self.add_all(), name=f"first keys {self.shard.short}"))
 
     async def add_all(self) -> None:
         """Every primary is to be reconciled once, behind whatever changes meanwhile."""

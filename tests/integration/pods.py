@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -42,12 +43,21 @@ def fleet_config(directory: Path, **changes: object) -> Path:
 
 @dataclass
 class Pod:
-    """Runs while the context is open. log: everything that its processes wrote to standard error."""
+    """Runs while the context is open. log: everything that its processes wrote to standard error.
+
+    revision: of the pod template, where one is told. uid: "" for one that follows from the name. environment: beside
+    what the downward API gives. command: that runs it, up to its options.
+    """
 
     name: str
     config: Path
     kubeconfig: Path
     directory: Path
+    namespace: str = "default"
+    revision: str = ""
+    uid: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    command: Sequence[str] = (FLEET, "run")
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -76,10 +86,12 @@ class Pod:
     def __enter__(self) -> Self:
         environment = os.environ | {
             "POD_NAME": self.name,
-            "POD_UID": f"uid-of-{self.name}",
-            "POD_NAMESPACE": "default",
+            "POD_UID": self.uid or f"uid-of-{self.name}",
+            "POD_NAMESPACE": self.namespace,
+            "POD_REVISION": self.revision,
+            **self.environment,
         }
-        command = [FLEET, "run", "--config", str(self.config)]
+        command = [*self.command, "--config", str(self.config)]
         command += ["--kubeconfig", str(self.kubeconfig), "--run-dir", str(self.run_dir)]
         command += ["--journal", str(self.directory / JOURNALS)]
         with self.log.open("wb") as log:

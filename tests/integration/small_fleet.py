@@ -30,7 +30,7 @@ from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
 from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
-from fleet.workers.worker_journal import observed
+from fleet.workers.worker_journal import noted_in, observed
 from fleet.workers.worker_settings import WorkerSettings
 from shards.api.client import Client, Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
@@ -185,6 +185,7 @@ class SmallFleet:
             telemetry=self.telemetry[name],
             budget=runtime.limiter,
             rollout=lambda: rollout_record(runtime.gates.rollout),
+            observers=(noted_in(journal),),
         )
         self.runtimes[name] = runtime
         self.members[name] = worker

@@ -74,9 +74,8 @@ async def test_lists_and_changes_of_views_are_noted_with_what_told_of_them() -> 
 
 async def test_the_life_of_a_shard_is_noted_in_order() -> None:
     _, notes = await noted()
-    assert [note.what for note in notes if note.what in ("opened", "drained", "stopped")] == [
-        "opened", "drained", "stopped",
-    ]  # fmt: skip
+    life = ("opened", "draining", "drained", "stopped")
+    assert tuple(note.what for note in notes if note.what in life) == life
 
 
 async def test_a_pulse_notes_what_the_views_hold() -> None:
@@ -116,7 +115,7 @@ async def test_without_a_journal_nothing_is_made_of_reconciles_and_views(monkeyp
     await asyncio.sleep(1.0)
     await shard.drain(1.0)
     await world.close()
-    assert [note.what for note in made] == ["opened", "drained", "stopped"]
+    assert [note.what for note in made] == ["opened", "draining", "drained", "stopped"]
 
 
 def test_notes_survive_their_encoding_and_a_line_that_was_cut() -> None:

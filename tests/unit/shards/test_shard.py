@@ -15,6 +15,7 @@ from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller, Result
 from shards.authoring.plain_context import PlainContext
 from shards.errors import ConfigError, NotOwner, Undrained
+from shards.gates.handover_gate import MAX_UNSEEN
 from shards.gates.watermark import ResourceMark, Unseen, Watermark
 from shards.handover import SEEN_SECONDS
 from shards.keyrange import WHOLE, KeyRange, fnv1a64, slot_of
@@ -409,11 +410,26 @@ class TestDrain:
         await asyncio.sleep(0.01)
         before = world.clock()
         mark = await shard.drain(1.0)
-        assert world.clock() - before == pytest.approx(SEEN_SECONDS, abs=0.05)
+        assert world.clock() == before, "the next owner's view waits for them, while it claims"
         page = (await world.kubectl.get(CONFIGMAPS, "default", "a-page"))["metadata"]
         expected = Unseen(str(CONFIGMAPS), "default", "a-page", page["uid"], page["resourceVersion"])
         assert mark.marks[str(CONFIGMAPS)].unseen == (expected,)
         assert mark.marks[str(CONFIGMAPS)].resource_version == page["resourceVersion"]
+
+    async def test_a_drain_waits_for_its_view_only_where_the_watermark_could_not_name_all_that_it_lacks(
+        self, world: World
+    ) -> None:
+        for index in range(MAX_UNSEEN + 1):
+            world.website(f"w{index}", text="x")
+        shard = world.shard(site_controller())
+        await shard.prewarm()
+        await shard.activate(world.tenure(), None, previous_epoch=0)
+        world.lag(CONFIGMAPS)
+        await asyncio.sleep(0.2)
+        before = world.clock()
+        mark = await shard.drain(1.0)
+        assert world.clock() - before == pytest.approx(SEEN_SECONDS, abs=0.05)
+        assert str(CONFIGMAPS) not in mark.marks
 
     async def test_a_write_in_doubt_leaves_no_mark_for_its_resource(self, world: World) -> None:
         world.website("a", text="x")

@@ -94,6 +94,51 @@ def test_a_range_that_is_held_is_not_free_for_its_holder() -> None:
 # -- what is done ---------------------------------------------------------------------------------------------------
 
 STANDBY = Standby(OTHER, 7)
+MINE = Standby(ME, 7)
+SYNCED = local(Phase.STANDBY, synced=True)
+
+
+@pytest.mark.parametrize(
+    ("now", "given", "expected"),
+    [
+        (SYNCED, seen(record(OTHER, standby=MINE), the_map("other")), Action.WITHDRAW),
+        (
+            local(Phase.STANDBY, synced=True),
+            seen(record(OTHER, standby=MINE), the_map(), leaving=True),
+            Action.WITHDRAW,
+        ),
+        (
+            local(Phase.STANDBY, synced=True),
+            seen(record(OTHER, standby=MINE), the_map(), outdated=True),
+            Action.WITHDRAW,
+        ),
+        (local(Phase.STANDBY), seen(record(OTHER, standby=MINE), the_map()), Action.WITHDRAW),
+        (local(Phase.IDLE), seen(record(OTHER, standby=MINE), the_map()), Action.WITHDRAW),
+        (local(Phase.IDLE), seen(record(OTHER, standby=Standby(OLD_ME, 7)), the_map()), Action.WITHDRAW),
+        (local(Phase.IDLE), seen(record(OTHER, standby=Standby(OLD_ME, 7)), the_map("other")), Action.WITHDRAW),
+        (local(Phase.IDLE), seen(record(OTHER, standby=Standby(ME, 6)), the_map()), Action.OPEN_STANDBY),
+        (local(Phase.IDLE), seen(record(standby=MINE), the_map("other")), None),
+        (SYNCED, seen(record(standby=MINE), the_map()), Action.CLAIM),
+        (SYNCED, seen(record(OTHER, standby=MINE), the_map()), None),
+    ],
+    ids=[
+        "its target has changed",
+        "it leaves",
+        "its views are to be opened anew",
+        "its views are not complete",
+        "it has no standby",
+        "an earlier self had one",
+        "an earlier self had one for a range that went elsewhere",
+        "of an earlier epoch: nobody heeds it",
+        "released already, for somebody else",
+        "released already",
+        "it stands by",
+    ],
+)
+def test_an_announcement_without_a_standby_behind_it_is_withdrawn(
+    now: LocalShard, given: Seen, expected: Action | None
+) -> None:
+    assert decide(now, given) is expected
 
 
 @pytest.mark.parametrize(

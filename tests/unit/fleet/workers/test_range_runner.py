@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from fleet.backends.local_store import Faults, LocalStore
-from fleet.health.telemetry import Telemetry
+from fleet.health.range_steps import Cause, RangeStep, Step
 from fleet.processes.exitcodes import EX_DEADLINE
 from fleet.records.record import Holder, ShardMap, ShardRecord, ShardStatus, Standby
 from fleet.rules.handover import Phase, Seen
-from fleet.workers.range_runner import RangeRunner
+from fleet.workers.range_runner import CLOSE_SECONDS, RangeRunner
 from fleet.workers.runner_context import RunnerContext
 from shards.errors import NotOwner
 from shards.gates.watermark import Watermark
@@ -39,6 +39,7 @@ class Bench:
     behaviour: Behaviour = field(default_factory=Behaviour)
     shards: list[FakeShard] = field(default_factory=list)
     deaths: list[int] = field(default_factory=list)
+    steps: list[RangeStep] = field(default_factory=list)
     until: float = float("inf")
     paused: bool = False
 
@@ -51,6 +52,7 @@ class Bench:
         self.runner = RangeRunner(
             WHOLE,
             RunnerContext(
+                member="me",
                 coordination=self.wire,
                 make_shard=self.make_shard,
                 deadline=lambda epoch: self.until if self.me is not None and self.me.epoch == epoch else float("-inf"),
@@ -59,10 +61,14 @@ class Bench:
                 clock=now,
                 rng=random.Random(1),
                 die=self.deaths.append,
+                die_in_order=self.die_in_order,
                 wake=self.woken.set,
-                telemetry=Telemetry(),
+                tell=self.steps.append,
             ),
         )
+
+    async def die_in_order(self, code: int) -> None:
+        self.deaths.append(code)
 
     def make_shard(self, each: KeyRange) -> FakeShard:
         self.shards.append(FakeShard(each, self.behaviour))
@@ -205,6 +211,109 @@ async def test_a_shard_whose_gate_never_opened_leaves_no_watermark(bench: Bench)
     await asyncio.sleep(0.3)
     record = await bench.record()
     assert (record.holder, record.released, record.watermark) == (None, 6, None)
+
+
+# -- what is called off ---------------------------------------------------------------------------------------------
+
+
+def named(bench: Bench) -> list[Step]:
+    return [each.step for each in bench.steps]
+
+
+async def test_a_standby_that_is_called_off_while_it_opens_is_closed(bench: Bench) -> None:
+    bench.behaviour.prewarm_seconds = 1.0
+    await bench.put(holder=OTHER)
+    await asyncio.sleep(0.5)
+    bench.target = "other"
+    await asyncio.sleep(2.0)
+    assert bench.phase is Phase.IDLE
+    assert bench.shards[0].calls == ["prewarm", "stop"]
+    assert (await bench.record()).standby is None
+    assert named(bench) == [Step.STANDBY_OPENED, Step.STANDBY_CLOSED]
+
+
+async def test_a_standby_that_is_called_off_takes_its_announcement_back_before_it_closes(bench: Bench) -> None:
+    await bench.put(holder=OTHER)
+    await asyncio.sleep(0.2)
+    assert (await bench.record()).standby == Standby(ME, 5)
+    bench.target = "other"
+    await asyncio.sleep(0.5)
+    assert (await bench.record()).standby is None, "the owner would drain for nobody, should the target change again"
+    assert named(bench)[2:] == [Step.ANNOUNCED, Step.WITHDRAWN, Step.STANDBY_CLOSED]
+    bench.target = "me"
+    await asyncio.sleep(0.5)
+    assert (await bench.record()).standby == Standby(ME, 5)
+
+
+async def test_the_announcement_of_an_earlier_process_is_withdrawn_until_there_is_a_standby_again(
+    bench: Bench,
+) -> None:
+    bench.behaviour.prewarm_seconds = 1.0
+    await bench.put(holder=OTHER, standby=Standby(Holder("me", 4), 5))
+    await asyncio.sleep(0.5)
+    assert (await bench.record()).standby is None
+    await asyncio.sleep(1.0)
+    assert (await bench.record()).standby == Standby(ME, 5)
+
+
+@pytest.mark.parametrize("after_seconds", [0.1, 0.5, 0.95])
+async def test_a_range_that_is_called_back_while_it_drains_is_released_and_claimed_again(
+    bench: Bench, after_seconds: float
+) -> None:
+    await bench.owned()
+    bench.behaviour.drain_seconds = 0.9
+    bench.target = "other"
+    await bench.put(standby=Standby(OTHER, 6))
+    await asyncio.sleep(after_seconds)
+    bench.target = "me"
+    await asyncio.sleep(1.5)
+    record = await bench.record()
+    assert (record.holder, record.epoch) == (ME, 7), "never on with the drained one: a new claim, a new epoch"
+    assert bench.acting
+    assert bench.steps[-1].cause is Cause.BACK
+
+
+# -- what is told ---------------------------------------------------------------------------------------------------
+
+
+async def test_every_step_is_told_with_the_time_that_it_took(bench: Bench) -> None:
+    bench.behaviour.prewarm_seconds = 1.0
+    await bench.put(holder=OTHER, last_holder=OTHER)
+    await asyncio.sleep(1.2)
+    bench.behaviour.activate_seconds = 0.3
+    await bench.put(holder=None, released=5, watermark=Watermark(5), unowned_seconds=0.25)
+    await asyncio.sleep(1.0)
+    bench.behaviour.drain_seconds = 0.5
+    bench.target = "other"
+    await bench.put(standby=Standby(OTHER, 6))
+    await asyncio.sleep(1.0)
+    told = [(each.step, each.epoch, each.peer, each.cause, round(each.seconds, 1)) for each in bench.steps]
+    assert told == [
+        (Step.STANDBY_OPENED, 0, "other", None, 0.0),
+        (Step.STANDBY_SYNCED, 0, "other", None, 1.0),
+        (Step.ANNOUNCED, 5, "other", None, 0.0),
+        (Step.CLAIMED, 6, "other", Cause.HANDOVER, 0.0),
+        (Step.OPEN, 6, "", Cause.HANDOVER, 0.3),
+        (Step.DRAINING, 6, "other", None, 0.0),
+        (Step.DRAINED, 6, "other", None, 0.5),
+        (Step.RELEASED, 6, "other", None, 0.5),
+    ]
+    assert all(each.member == "me" and each.range == WHOLE for each in bench.steps)
+    assert bench.steps[3].watermark
+    assert bench.steps[4].unowned_seconds == pytest.approx(0.55, abs=0.05)
+    assert (await bench.record()).unowned_seconds == pytest.approx(0.5, abs=0.05)
+
+
+async def test_a_takeover_is_told_by_its_kind_and_without_an_unowned_time(bench: Bench) -> None:
+    await bench.put(holder=Holder("me", 4), unowned_seconds=0.25)
+    await asyncio.sleep(0.2)
+    assert [(each.step, each.cause) for each in bench.steps] == [
+        (Step.CLAIMED, Cause.RESTART),
+        (Step.OPEN, Cause.RESTART),
+    ]
+    assert bench.steps[-1].unowned_seconds is None
+    bench.runner.drop("for the test")
+    assert (bench.steps[-1].step, bench.steps[-1].epoch, bench.steps[-1].why) == (Step.DROPPED, 6, "for the test")
 
 
 # -- lost answers ---------------------------------------------------------------------------------------------------
@@ -362,6 +471,33 @@ async def test_a_standby_that_synced_after_it_was_closed_says_nothing_about_the_
     await asyncio.sleep(1.0)
     assert not bench.runner.local.synced
     assert bench.runner.shard is None
+
+
+@pytest.mark.parametrize("when", ["in standby", "after a release"])
+async def test_views_that_close_slowly_where_nothing_acts_do_not_end_the_process(bench: Bench, when: str) -> None:
+    bench.behaviour.stop_seconds = 5.0
+    if when == "in standby":
+        await bench.put(holder=OTHER)
+        await asyncio.sleep(0.2)
+        bench.target = "other"
+    else:
+        await bench.owned()
+        bench.target = "other"
+        await bench.put(standby=Standby(OTHER, 6))
+    await asyncio.sleep(8.0)
+    assert bench.deaths == []
+    assert bench.phase is Phase.IDLE
+    assert not bench.runner.busy
+
+
+async def test_views_that_never_close_end_the_process_after_all_where_nothing_acts_too(bench: Bench) -> None:
+    await bench.put(holder=OTHER)
+    await asyncio.sleep(0.2)
+    bench.behaviour.stop_seconds = 1000.0
+    bench.target = "other"
+    await asyncio.sleep(CLOSE_SECONDS + 2.0)
+    assert bench.deaths == [EX_DEADLINE]
+    bench.behaviour.stop_seconds = 0.0
 
 
 @pytest.mark.parametrize("how", ["hangs", "fails"])

@@ -1,0 +1,58 @@
+"""One range on one worker, as it stands: what others ask about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fleet.records.record import ShardLoad
+from fleet.rules.handover import LocalShard, Phase
+from fleet.workers.owned_shard import OwnedShard, shard_load
+from shards.keyrange import KeyRange
+from shards.queue.failing_keys import FailingKey
+from shards.queue.waiting_keys import WaitingKey
+from shards.reconciling.figures import Figures
+
+
+class HeldRange:
+    """local: where it stands. shard: its views and reconciles; None while it has none."""
+
+    def __init__(self, each: KeyRange) -> None:
+        self.range = each
+        self.local = LocalShard(each)
+        self.shard: OwnedShard | None = None
+        self._claiming = False
+        self._dropping = False
+
+    @property
+    def holding(self) -> bool:
+        """Whether this range may be acting, or be named in a record by a claim whose answer has not come."""
+        return self._claiming or self._dropping or self.local.phase in (Phase.OWNED, Phase.DRAINED)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether its views would be opened otherwise now: feature gates were switched."""
+        return self.shard is not None and self.shard.outdated
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "phase": self.local.phase.value,
+            "open": self.shard is not None and self.shard.open,
+            "epoch": self.local.epoch,
+            **(self.shard.load() if self.shard is not None else {}),
+        }
+
+    def load(self) -> ShardLoad | None:
+        """For the member record; None while the range is not held."""
+        return shard_load(self.shard) if self.shard is not None and self.holding else None
+
+    def failing(self, most: int) -> list[FailingKey]:
+        """Keys that keep failing here; none while the range is not held."""
+        return self.shard.failing(most) if self.shard is not None and self.holding else []
+
+    def waiting(self, most: int) -> list[WaitingKey]:
+        """Keys that wait for long here; none while the range is not held."""
+        return self.shard.waiting(most) if self.shard is not None and self.holding else []
+
+    def figures(self) -> list[Figures]:
+        """How its controllers fare here; nothing while the range is not held."""
+        return self.shard.figures() if self.shard is not None and self.holding else []
