@@ -53,6 +53,11 @@ class FleetMetrics(Telemetry):
             "Ranges of the map that nobody holds, as the coordinator sees it.",
             registry=registry,
         )
+        self.config_refused = Gauge(
+            "shardfleet_config_refused",
+            "1 while the newest version of the fleet's config is not followed, on an agent that is a candidate.",
+            registry=registry,
+        )
         self.handovers = Counter(
             "shardfleet_handovers_total", "Steps of ranges on this member.", ["phase"], registry=registry
         )

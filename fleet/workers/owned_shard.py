@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from fleet.records.record import ShardLoad
@@ -42,6 +43,8 @@ class OwnedShard(Protocol):
     def waiting(self, most: int) -> list[WaitingKey]: ...
 
     def figures(self) -> list[Figures]: ...
+
+    def namespaces(self) -> Mapping[str, int]: ...
 
     def measure(self) -> None: ...
 

@@ -30,6 +30,7 @@ from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.spread import Spread
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -69,6 +70,7 @@ class Worker:
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
+        self._spread = Spread(clock)
         self._budget, self._today = WorkerBudget(budget), today
         self._turnover, self._rollout = Turnover(settings.name), rollout
         self._followed = 0
@@ -160,6 +162,7 @@ class Worker:
             leaving=self._departure.leaving,
             rollout=self._rollout(),
             demand=self._budget.demand,
+            spread=self._spread.look(self.runners),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------

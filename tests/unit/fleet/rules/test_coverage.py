@@ -132,7 +132,7 @@ def test_ranges_that_leave_the_layout_are_owned_until_they_are_let_go() -> None:
 
 def test_only_ranges_of_the_key_in_force_cover_anything() -> None:
     lookout = Lookout()
-    lookout.shards[LOW] = held(LOW, "a@3", partition_key=PartitionKey.NAME)
+    lookout.shards[LOW] = held(replace(LOW, key=PartitionKey.NAME), "a@3")
     assert lookout.look(1.0, "a", "b") == (Gap(LOW, 1.0),)
 
 
