@@ -65,6 +65,12 @@ class ShardMetrics:
         self.failing = self._shard_gauge(
             "shardfleet_failing_keys", "Keys that keep failing: five times in a row, or for good.", "controller"
         )
+        self.paused_keys = self._shard_gauge(
+            "shardfleet_paused_keys", "Keys that somebody has paused, by the annotation of their objects.", "controller"
+        )
+        self.quarantined_keys = self._shard_gauge(
+            "shardfleet_quarantined_keys", "Keys that are not reconciled any more: they ended workers.", "controller"
+        )
         self.waiting = self._shard_gauge(
             "shardfleet_waiting_keys",
             "Keys that have been waiting for 30 s or more, by what for.",

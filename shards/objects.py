@@ -13,6 +13,8 @@ from shards.errors import ConfigError
 
 DOMAIN = "shardfleet.dev"
 SLOT_LABEL = f"{DOMAIN}/slot"
+PAUSED_ANNOTATION = f"{DOMAIN}/paused"
+"""On a primary: "true" while it is not to be reconciled."""
 
 Object = dict[str, Any]
 """A decoded object, as in its JSON."""
@@ -46,6 +48,12 @@ class Meta(msgspec.Struct, frozen=True, rename="camel", gc=False):
             if owner.controller:
                 return owner
         return None
+
+    @property
+    def paused(self) -> bool:
+        """Whether somebody asks that the object is not reconciled. Only "true" does, in any case of its letters: who
+        writes "false" means it."""
+        return (self.annotations or {}).get(PAUSED_ANNOTATION, "").lower() == "true"
 
 
 class Key(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):

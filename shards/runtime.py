@@ -12,6 +12,7 @@ from shards.api.client import Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
 from shards.clock import Clock
 from shards.features import Feature
+from shards.in_flight import NO_FLIGHTS, InFlight
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import KeyRange
 from shards.limits.breaker import TokenBucket
@@ -21,6 +22,7 @@ from shards.metrics import ShardMetrics
 from shards.objects import Resource
 from shards.ownership.live import Guards
 from shards.queue.slots import Slots
+from shards.queue.suspects import Suspects
 from shards.settings import ShardSettings
 from shards.sharing.shared_informer import SharedStreams
 from shards.stores.bodies import Bodies
@@ -36,7 +38,8 @@ class WorkerRuntime:
     Which shards make use of that is what `gates` says. labels: of this member, for the canary.
     guards: live-read budget and breaker, per controller. retries: what bounds the retries of its keys.
     kinds: `kind` per resource, as discovered. journal: what this worker did and saw, for a judge.
-    streams: the watches that its shards share.
+    streams: the watches that its shards share. in_flight: what remembers which keys run, when the process dies.
+    suspects: keys that were in flight when a worker died.
     limiter: what every request of shards waits for. limited: the transport behind it; `transport` itself is only for
     who has waited already. turn: how long they may hold the loop together.
     """
@@ -57,16 +60,19 @@ class WorkerRuntime:
     journal: Journal = NO_JOURNAL
     meters: RequestMeters = NO_METERS
     streams: SharedStreams = field(default_factory=SharedStreams)
+    in_flight: InFlight = NO_FLIGHTS
     labels: Mapping[str, str] = field(default_factory=dict)
     gates: WorkerGates = field(init=False)
     limiter: RequestLimiter = field(init=False)
     limited: Transport = field(init=False)
     turn: LoopTurn = field(init=False)
+    suspects: Suspects = field(init=False)
     _threads: ThreadPoolExecutor | None = None
 
     def __post_init__(self) -> None:
         self.limiter = RequestLimiter(self.settings.client, self.clock, self.meters)
         self.turn = LoopTurn(self.clock)
+        self.suspects = Suspects(self.slots)
         self.gates = WorkerGates(self.settings.rollout, self.labels, self.clock)
         self.limited = LimitedTransport(self.transport, self.limiter)
 

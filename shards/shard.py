@@ -22,6 +22,7 @@ from shards.handover import until_seen, watermark_of
 from shards.informers.freshness import keep_fresh
 from shards.journal import Note
 from shards.keyrange import KeyRange
+from shards.objects import Key
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.sentences import clause
@@ -204,7 +205,8 @@ class Shard:
         return found
 
     def load(self) -> dict[str, float]:
-        """Figures of now (objects, queue_depth, parked, failing, waiting) and, per second, of the last minute."""
+        """Figures of now (objects, queue_depth, parked, failing, waiting, paused, quarantined) and, per second, of the
+        last minute."""
         now = self._runtime.clock()
         primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
         rates = [engine.meter.rates(now) for engine in self._engines]
@@ -214,6 +216,8 @@ class Shard:
             "parked": float(sum(len(engine.parked) for engine in self._engines)),
             "failing": float(sum(engine.failing.count() for engine in self._engines)),
             "waiting": float(sum(engine.waits.count(now) for engine in self._engines)),
+            "paused": float(sum(engine.admission.counts[0] for engine in self._engines)),
+            "quarantined": float(sum(engine.admission.counts[1] for engine in self._engines)),
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
@@ -235,6 +239,11 @@ class Shard:
         """Keys that wait for long: of each controller at most so many, the longest first."""
         now = self._runtime.clock()
         return [each for engine in self._engines for each in engine.waits.told(engine.controller.name, most, now)]
+
+    def generation_of(self, controller: str, key: Key) -> int | None:
+        """Of the spec of a primary; 0 where nobody knows. None: an open shard of its range does not see it."""
+        engine = next((each for each in self._engines if each.controller.name == controller), None)
+        return 0 if engine is None or not self.open else engine.generation_of(key)
 
     def measure(self) -> None:
         """Sets the gauges, for a look that comes now."""

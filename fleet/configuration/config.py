@@ -50,6 +50,14 @@ class WorkersConfig(Section, frozen=True):
     more. Default 10: together with drainSeconds and 5 seconds of slack it stays below the 30 seconds of Kubernetes'
     terminationGracePeriodSeconds, which must be larger than the sum."""
 
+    memory_limit_mib: int = msgspec.field(default=0, name="memoryLimitMiB")
+    """Memory in MiB that one worker may use, 0 or more. Default 0: only the limit of the pod's container counts, which
+    its processes share. A worker that nears it is recycled (see recycleAtShare)."""
+    recycle_at_share: float = 0.85
+    """Part of either limit, above 0 up to 1, from which on the largest worker of the pod hands its shards over, ends,
+    and is started again. Default 0.85: handing over takes seconds, in which more may be needed. 1 leaves it to the
+    kernel, which kills a process without a warning."""
+
     @property
     def grace_seconds(self) -> float:
         """How long the supervisor waits for its workers before it kills them."""
@@ -212,6 +220,11 @@ class FleetConfig(Section, frozen=True):
     def digest(self) -> str:
         """16 hex digits over all fields with their defaults filled in: equal for configs that mean the same."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
+
+    @property
+    def away_seconds(self) -> float:
+        """How long a worker stays away that keeps dying: until others have been given its shards, and claimed them."""
+        return 2 * self.coordination.lease_seconds + self.rebalance.restart_grace_seconds + 2.0
 
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""

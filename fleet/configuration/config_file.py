@@ -31,6 +31,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "workers.perPod": (1, 64),
     "workers.drainSeconds": (_ABOVE_ZERO, _ENDLESS),
     "workers.leaveSeconds": (0, _ENDLESS),
+    "workers.memoryLimitMiB": (0, _ENDLESS),
+    "workers.recycleAtShare": (_ABOVE_ZERO, 1),
     "coordination.leaseSeconds": (2, 600),
     "coordination.renewSeconds": (_ABOVE_ZERO, 600),
     "coordination.candidates": (1, 16),

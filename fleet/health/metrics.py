@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from fleet.health.range_steps import Cause, RangeStep, Step
 from fleet.health.telemetry import Telemetry
+from fleet.records.quarantine import QuarantineEntry
 
 _RENEW_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _UNOWNED_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -56,6 +57,22 @@ class FleetMetrics(Telemetry):
         self.config_refused = Gauge(
             "shardfleet_config_refused",
             "1 while the newest version of the fleet's config is not followed, on an agent that is a candidate.",
+            registry=registry,
+        )
+        self.longest_unowned = Gauge(
+            "shardfleet_unowned_seconds",
+            "Time for which the key that has waited longest has had no living owner, as Leases say.",
+            registry=registry,
+        )
+        self.unowned_share = Gauge(
+            "shardfleet_unowned_share", "Part of the hash space without a living owner, 0 to 1.", registry=registry
+        )
+        self.ownership_seen = Gauge(
+            "shardfleet_ownership_seen", "1 while this agent can see who owns what.", registry=registry
+        )
+        self.double_owners = Gauge(
+            "shardfleet_double_owners",
+            "Findings of two owners of one key in the last two minutes.",
             registry=registry,
         )
         self.handovers = Counter(
@@ -101,6 +118,14 @@ class FleetMetrics(Telemetry):
         self.loop_blocked_seconds = Counter(
             "shardfleet_loop_blocked_seconds_total", "Time that it stood still.", registry=registry
         )
+        self.keys_quarantined = Counter(
+            "shardfleet_keys_quarantined_total",
+            "Keys that were quarantined because they ended workers.",
+            registry=registry,
+        )
+        self.recycles = Counter(
+            "shardfleet_worker_recycles_total", "Workers that left because memory was short.", registry=registry
+        )
         self.log_lines_dropped = Counter(
             "shardfleet_log_lines_dropped_total", "Log lines that found the queue full.", registry=registry
         )
@@ -125,6 +150,12 @@ class FleetMetrics(Telemetry):
 
     def fenced(self) -> None:
         self.fences.inc()
+
+    def key_quarantined(self, entry: QuarantineEntry) -> None:
+        self.keys_quarantined.inc()
+
+    def recycled(self) -> None:
+        self.recycles.inc()
 
     def dropped(self, lines: int) -> None:
         """Log lines that were dropped so far."""

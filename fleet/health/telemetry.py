@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleet.health.range_steps import RangeStep
+from fleet.records.quarantine import QuarantineEntry
 
 
 class Telemetry:
@@ -23,3 +24,12 @@ class Telemetry:
 
     def fenced(self) -> None:
         """This coordinator fenced a member."""
+
+    def key_quarantined(self, entry: QuarantineEntry) -> None:
+        """This worker counted the death that was one too many for a key."""
+
+    def key_released(self, entry: QuarantineEntry, why: str) -> None:
+        """This worker found that a quarantined key may run again. entry: as it was."""
+
+    def recycled(self) -> None:
+        """This worker takes the place of one that left because memory was short."""

@@ -80,11 +80,15 @@ class Candidate:
 
     async def run(self) -> None:
         """Until cancelled."""
+        conflicts = 0
         while True:
             try:
                 pause = await (self._renew(self.office) if self.office is not None else self._stand())
+                conflicts = 0
             except CasConflict:
-                pause = await self._contested()
+                conflicts += 1
+                # One conflict is repeated at once. What conflicts again is no lost answer: it must not become a storm.
+                pause = max(await self._contested(), self.renew_seconds / 8 if conflicts > 1 else 0.0)
             except CoordinationUnavailable as error:
                 pause = self.renew_seconds / 4
                 log.warning("election: no answer (%s)", error)

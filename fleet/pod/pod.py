@@ -24,6 +24,7 @@ from fleet.pod.preflight import check_port, check_server
 from fleet.pod.roles import run_agent, run_worker
 from fleet.processes import rundir
 from fleet.processes.exitcodes import EX_CONFIG, EX_OK
+from fleet.processes.recycling import RecycleSettings
 from fleet.processes.supervisor import ChildSpec, Supervisor
 from fleet.records.object_names import Names
 from shards.api.client import Client
@@ -89,6 +90,8 @@ def run(plan: RunPlan) -> int:
         supervisor_id=f"{plan.pod_uid}.{secrets.token_hex(4)}",
         run_dir=plan.run_dir,
         grace_seconds=workers.grace_seconds,
+        away_seconds=plan.config.away_seconds,
+        recycling=RecycleSettings(workers.recycle_at_share, workers.memory_limit_mib),
         logs=logs,
     )
     try:

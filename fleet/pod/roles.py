@@ -15,13 +15,19 @@ from fleet.pod.agent_role import serve
 from fleet.pod.plan import RunPlan
 from fleet.pod.worker_role import work
 from fleet.processes.child import ChildStart
-from fleet.processes.exitcodes import EX_OK
+from fleet.processes.exitcodes import EX_OK, EX_RECYCLED
+from fleet.processes.recycling import RECYCLE_SIGNAL
 from shards.process_memory import look_after_memory
 
 
 def run_worker(start: ChildStart, plan: RunPlan) -> int:
     """A worker process, from fork to exit. Returns its exit code."""
-    return _live(lambda stop: work(start, plan, stop))
+
+    def recycled() -> None:
+        if start.flights is not None:
+            start.flights.keep_cancelled = True
+
+    return _live(lambda stop: work(start, plan, stop), recycled)
 
 
 def run_agent(start: ChildStart, plan: RunPlan) -> int:
@@ -29,14 +35,26 @@ def run_agent(start: ChildStart, plan: RunPlan) -> int:
     return _live(lambda stop: serve(start, plan, stop))
 
 
-def _live(main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+def _live(main: Callable[[asyncio.Event], Awaitable[None]], recycled: Callable[[], None] = lambda: None) -> int:
+    """recycled: told when the process is asked to leave and come again, before it begins to leave."""
     look_after_memory()
+    code = EX_OK
 
     async def until_stopped() -> None:
         stop = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+
+        def recycle() -> None:
+            nonlocal code
+            if not stop.is_set():
+                code = EX_RECYCLED
+                recycled()
+                stop.set()
+
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        loop.add_signal_handler(RECYCLE_SIGNAL, recycle)
         await main(stop)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(until_stopped())
-    return EX_OK
+    return code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config import FleetConfig
@@ -17,8 +18,9 @@ from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
-from fleet.records.record import Incarnation
+from fleet.records.record import Document, DocumentName, Incarnation
 from fleet.workers.part_records import rollout_record
+from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed, open_journal
@@ -52,7 +54,12 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     metrics = FleetMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
     runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    if start.flights is not None:
+        runtime.in_flight = start.flights
     worker = _make_worker(start, plan, runtime, metrics)
+    keeper = _make_keeper(start, plan, runtime, metrics, worker)
+    if start.recycled:
+        metrics.recycled()
     watchdog = Watchdog(
         asyncio.get_running_loop(),
         deadline=worker.member.until,
@@ -69,11 +76,16 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     await health.start()
     watchdog.start()
     following = asyncio.create_task(_follow(file, plan, transport, runtime), name="config file")
+    keeping: asyncio.Task[None] | None = None
     try:
+        await keeper.begin(stop)
+        keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
+        if keeping is not None:
+            keeping.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
@@ -151,6 +163,25 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         observers=(written_to_log, noted_in(runtime.journal)),
     )
     return worker
+
+
+def _make_keeper(
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, worker: Worker
+) -> QuarantineKeeper:
+    def document() -> Document | None:
+        return worker.view.documents.get(DocumentName.QUARANTINE) if worker.has_view else None
+
+    return QuarantineKeeper(
+        worker.coordination,
+        runtime.suspects,
+        KeeperSettings(worker.settings.name, plan.revision, plan.config.shards.partition_by),
+        deaths=start.deaths,
+        counted=start.flights.counted if start.flights is not None else lambda: None,
+        document=document,
+        shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
+        telemetry=metrics,
+        today=time.time,
+    )
 
 
 async def _server_filters(transport: KubeTransport, plan: RunPlan, wanted: str) -> bool:

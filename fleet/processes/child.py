@@ -8,14 +8,15 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from fleet.processes.exitcodes import EX_CONFIG, EX_OK, EX_ORPHANED, EX_SOFTWARE
-from fleet.processes.heartbeat import Heartbeat
+from fleet.processes.flights import Death, DeathBook, Flights, shared_flights
+from fleet.processes.heartbeat import Heartbeat, shared_heartbeats
 from fleet.processes.prctl import set_parent_death_signal
 from fleet.processes.restarts import RestartPolicy
 from shards.errors import ConfigError
@@ -31,6 +32,9 @@ class ChildStart:
     reaped_predecessor: the supervisor has reaped the previous incarnation and found its process group empty, so that
     the new one need not wait for the lease of the old one (R1).
     started_at: boot-clock seconds of the fork.
+    deaths: of incarnations before this one, with what they had in flight, that nobody has counted yet.
+    flights: where this one writes what it has in flight; None where nobody reads it.
+    recycled: its predecessor left in order because memory was short.
     log_pipe: descriptor that `fleet.logs.logs` uses for this child; -1 where logs are not relayed.
     """
 
@@ -43,6 +47,9 @@ class ChildStart:
     log_pipe: int
     run_dir: Path
     heartbeat: Heartbeat
+    deaths: tuple[Death, ...] = ()
+    flights: Flights | None = None
+    recycled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +75,13 @@ class Child:
 
     pid: 0 while it is not running. group: process group of the last incarnation while it is not known to be empty,
     else 0. restart_at: boot-clock reading; inf while it runs and when it has ended for good.
-    stale_since: when it was first seen frozen; None while it is well.
+    stale_since: when it was first seen frozen; None while it is well. recycled_at: when it was asked to leave because
+    memory was short; None long after it has come back.
     """
 
     spec: ChildSpec
     heartbeat: Heartbeat
+    book: DeathBook
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
     pid: int = 0
     count: int = 0
@@ -81,6 +90,7 @@ class Child:
     ended_at: float = 0.0
     restart_at: float = math.inf
     stale_since: float | None = None
+    recycled_at: float | None = None
 
     @property
     def name(self) -> str:
@@ -106,6 +116,15 @@ class Child:
             os.kill(self.pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+
+
+def make_children(specs: Sequence[ChildSpec], away_seconds: float) -> list[Child]:
+    """With the memory that they share with this process. away_seconds: of a worker that keeps dying."""
+    memory = zip(specs, shared_heartbeats(len(specs)), shared_flights(len(specs)), strict=True)
+    return [
+        Child(spec, heartbeat, DeathBook(flights), RestartPolicy(0.0 if spec.agent else away_seconds))
+        for spec, heartbeat, flights in memory
+    ]
 
 
 def group_is_empty(group: int) -> bool:

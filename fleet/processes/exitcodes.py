@@ -18,6 +18,8 @@ EX_DEADLINE = 80
 """A worker passed its deadline, or a drain its bound, with something that could not be cancelled (R2, R4)."""
 EX_ORPHANED = 81
 """The supervisor had died before its child could ask for a death signal."""
+EX_RECYCLED = 82
+"""A worker left in order because memory was short, and is to be started again at once."""
 
 
 def exit_code_of(status: int) -> int:

@@ -18,6 +18,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -25,11 +26,21 @@ from typing import NoReturn
 
 from fleet.logs.logrelay import LogRelay
 from fleet.logs.logs import LogSettings, agent_logging, worker_logging
-from fleet.processes.child import Child, ChildSpec, ChildStart, begin_child, group_is_empty, has_strangers, live_child
+from fleet.processes.child import (
+    Child,
+    ChildSpec,
+    ChildStart,
+    begin_child,
+    group_is_empty,
+    has_strangers,
+    live_child,
+    make_children,
+)
 from fleet.processes.children import ChildRecord, prepare, write_children
-from fleet.processes.exitcodes import EX_CONFIG, EX_OK, EX_SOFTWARE, describe, exit_code_of
-from fleet.processes.heartbeat import shared_heartbeats
+from fleet.processes.exitcodes import EX_CONFIG, EX_OK, EX_RECYCLED, EX_SOFTWARE, describe, exit_code_of
+from fleet.processes.frozen import kill_frozen
 from fleet.processes.prctl import set_child_subreaper
+from fleet.processes.recycling import Recycler, RecycleSettings
 from fleet.processes.shutdown import Shutdown
 from shards.clock import Clock, boot_seconds
 
@@ -38,11 +49,6 @@ __all__ = ["ChildSpec", "ChildStart", "Supervisor"]
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LOOK_SECONDS = 0.25
 """How often children are looked at when no signal arrives."""
-_STALE_SECONDS = 1.0
-"""A heartbeat comes every 0.1 s; ten missing ones are a frozen process, not a slow one."""
-_SECOND_LOOK_SECONDS = 0.2
-"""A frozen child is killed only when it is still frozen a moment later: after a pause of the whole machine the
-supervisor may run first, and a child that then comes to itself deals with its deadline on its own."""
 _CLEARING_SECONDS = 1.0
 """How long the next incarnation waits for the process group of the last one to become empty."""
 _CLEARING_LOOK_SECONDS = 0.01
@@ -62,15 +68,17 @@ class Supervisor:
         supervisor_id: str,
         run_dir: Path,
         grace_seconds: float,
+        away_seconds: float = 0.0,
+        recycling: RecycleSettings | None = None,
         logs: LogSettings | None = None,
         log: logging.Logger | None = None,
         clock: Clock = boot_seconds,
     ) -> None:
-        """supervisor_id: pod UID and a nonce of this start. logs: None leaves the logging of children as inherited."""
+        """supervisor_id: pod UID and a nonce of this start. away_seconds: of a worker that keeps dying, see
+        RestartPolicy. recycling: None: nobody is. logs: None leaves the logging of children as inherited."""
         if len({spec.name for spec in children}) != len(children) or sum(spec.agent for spec in children) > 1:
             raise ValueError("children need unique names, and at most one of them is the agent")
-        slots = shared_heartbeats(len(children))
-        self._children = [Child(spec, slot) for spec, slot in zip(children, slots, strict=True)]
+        self._children = make_children(children, away_seconds)
         self._id = supervisor_id
         self._run_dir = run_dir
         self._logs = logs
@@ -78,6 +86,7 @@ class Supervisor:
         self._log = log or logging.getLogger(__name__)
         self._clock = clock
         self._shutdown = Shutdown(self._children, grace_seconds=grace_seconds, log=self._log, clock=clock)
+        self._recycler = Recycler(self._children, recycling, grace_seconds=grace_seconds, log=self._log, clock=clock)
         self._mask: set[int] = set()
         self._code: int | None = None  # the first reason to end with something else than EX_OK
 
@@ -117,7 +126,9 @@ class Supervisor:
         if arrived is not None and arrived.si_signo in (signal.SIGTERM, signal.SIGINT):
             self._told_to_stop(arrived.si_signo)
         self._shutdown.advance()
-        self._kill_frozen()
+        kill_frozen(self._running(), self._clock(), self._log)
+        if not self._shutdown.begun:
+            self._recycler.look()
         self._start_due()
 
     # Starting
@@ -141,6 +152,9 @@ class Supervisor:
             log_pipe=self._log_pipe(child),
             run_dir=self._run_dir,
             heartbeat=child.heartbeat,
+            deaths=child.book.for_the_next(),
+            flights=child.book.flights,
+            recycled=child.recycled_at is not None,
         )
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # what is buffered would be written twice
@@ -212,6 +226,7 @@ class Supervisor:
         now = self._clock()
         uptime = now - child.started_at
         child.group, child.pid, child.ended_at = child.pid or child.group, 0, now
+        child.book.died(f"{self._id}.{child.label}", describe(exit_code), child.heartbeat.words, time.time())
         if child.group and group_is_empty(child.group):
             child.group = 0
         if child.spec.agent:
@@ -223,7 +238,7 @@ class Supervisor:
         elif self._shutdown.begun:
             self._ended_while_stopping(child, exit_code)
         elif child.spec.restart:
-            delay = child.restarts.delay_seconds(uptime)
+            delay = 0.0 if self._recycler.ended(child, exit_code) else child.restarts.delay_seconds(uptime)
             child.restart_at = now + delay
             self._log.warning(
                 "%s ended after %.1f s (%s), starts again in %.1f s", child.name, uptime, describe(exit_code), delay
@@ -234,7 +249,7 @@ class Supervisor:
 
     def _ended_while_stopping(self, child: Child, exit_code: int) -> None:
         # Death by our own SIGTERM is a child that had not begun to listen: it held nothing.
-        if exit_code not in (EX_OK, -signal.SIGTERM):
+        if exit_code not in (EX_OK, EX_RECYCLED, -signal.SIGTERM):
             self._log.warning("%s ended with %s", child.name, describe(exit_code))
             self._fail(exit_code_of(exit_code))
 
@@ -257,23 +272,6 @@ class Supervisor:
             self._log.warning("second %s: killing what is left", signal.Signals(signum).name)
             self._fail(128 + signum)
             self._shutdown.kill()
-
-    def _kill_frozen(self) -> None:
-        """The second line behind the watchdog in the child."""
-        now = self._clock()
-        for child in self._running():
-            if not child.heartbeat.frozen(now, _STALE_SECONDS):
-                child.stale_since = None
-            elif child.stale_since is None:
-                child.stale_since = now
-            elif now >= child.stale_since + _SECOND_LOOK_SECONDS:
-                self._log.error(
-                    "%s has not moved for %.1f s and is past its deadline: killed",
-                    child.name,
-                    now - child.heartbeat.last,
-                )
-                child.kill_group()
-                child.stale_since = math.inf  # killed once; it is reaped when the kernel lets go of it
 
     def _kill_all(self) -> None:
         """On the way out, after an error too: nothing is left behind."""

@@ -51,6 +51,10 @@ class ShardLoad:
     """Keys that keep failing."""
     waiting: int = 0
     """Keys that wait for long."""
+    paused: int = 0
+    """Keys that somebody has paused."""
+    quarantined: int = 0
+    """Keys that are not reconciled because they ended workers."""
     reconciles_per_second: float = 0.0
     reconcile_seconds_per_second: float = 0.0
     closed: str = ""

@@ -119,6 +119,7 @@ class Member:
                 )
                 wait = await self._try(view, found, sighting)
             except CasConflict:
+                await _pause(stop, RETRY_SECONDS * self._rng.random())
                 continue
             except CoordinationUnavailable as error:
                 log.warning("joining: no answer (%s)", error)
@@ -160,6 +161,7 @@ class Member:
     async def keep(self, view: CoordinationView) -> None:
         """Renew until this incarnation is lost. A late renewal does not end it; running past `until` does."""
         pause = self.renew_seconds
+        conflicts = 0
         while self._record is not None:
             try:
                 async with asyncio.timeout(pause * (0.9 + 0.2 * self._rng.random())):
@@ -173,9 +175,12 @@ class Member:
                 return
             try:
                 await self._renew(record, view)
+                conflicts = 0
             except CasConflict:
                 self.telemetry.renewal_failed()
-                pause = await self._contested(record)
+                conflicts += 1
+                # One conflict is repeated at once. What conflicts again is no lost answer: it must not become a storm.
+                pause = max(await self._contested(record), RETRY_SECONDS if conflicts > 1 else 0.0)
             except CoordinationUnavailable as error:
                 self.telemetry.renewal_failed()
                 log.warning("renewal: no answer (%s)", error)
@@ -247,8 +252,10 @@ class Member:
             return
         try:
             async with asyncio.timeout(max(0.1, self._until - self._clock())):
-                while not await self._left(record):
-                    pass
+                while True:
+                    if await self._left(record):
+                        break
+                    await asyncio.sleep(RETRY_SECONDS * self._rng.random())
         except (CoordinationUnavailable, TimeoutError) as error:
             log.warning("leaving was not written (%s): the coordinator will fence this member", error)
         self._record, self._until = None, float("-inf")

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fleet.records.record import ShardLoad
 from shards.gates.watermark import Watermark
+from shards.objects import Key
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
@@ -42,6 +43,8 @@ class OwnedShard(Protocol):
 
     def waiting(self, most: int) -> list[WaitingKey]: ...
 
+    def generation_of(self, controller: str, key: Key) -> int | None: ...
+
     def figures(self) -> list[Figures]: ...
 
     def namespaces(self) -> Mapping[str, int]: ...
@@ -60,6 +63,8 @@ def shard_load(shard: OwnedShard) -> ShardLoad:
         parked=int(load["parked"]),
         failing=int(load["failing"]),
         waiting=int(load["waiting"]),
+        paused=int(load["paused"]),
+        quarantined=int(load["quarantined"]),
         reconciles_per_second=round(load["reconciles_per_second"], 3),
         reconcile_seconds_per_second=round(load["reconcile_seconds_per_second"], 3),
         closed=shard.closed,

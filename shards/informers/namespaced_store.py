@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from shards.objects import Meta, Object, ObjectName, Resource
+from shards.objects import Key, Meta, Object, ObjectName, Resource
 from shards.stores.change import Held
 from shards.stores.store_reader import Hits, StoreReader
 from shards.versions import newest, version_key
@@ -113,6 +113,12 @@ class NamespacedReader(StoreReader):
 
     def version_of(self, name: ObjectName) -> tuple[str, str] | None:
         return self._of(name.namespace).version_of(name)
+
+    def paused(self, key: Key) -> bool:
+        return self._of(key.namespace).paused(key)
+
+    def generation_of(self, key: Key) -> int | None:
+        return self._of(key.namespace).generation_of(key)
 
     def shows(self, name: ObjectName, uid: str, resource_version: str) -> bool:
         store = self._by_namespace.get(name.namespace)

@@ -13,7 +13,8 @@ class Slots:
     controller leaves a slot to each other one (as far as there are enough), so that reconciles that hang cannot stop
     those of another controller.
 
-    free: slots that nobody holds. Invariant: while there is one, nobody waits who may have it.
+    free: slots that nobody holds. Invariant: while there is one, nobody waits who may have it. Nobody may while whoever
+    holds one has asked to be alone.
     """
 
     def __init__(self, most: int) -> None:
@@ -25,6 +26,8 @@ class Slots:
         self._limit = most
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """In order of arrival; those of them that were cancelled are skipped. No empty ones."""
+        self._closed = False
+        self._emptied: asyncio.Future[None] | None = None
 
     def limit(self) -> int:
         """Slots that one controller may hold."""
@@ -66,6 +69,29 @@ class Slots:
     def release(self, controller: str) -> None:
         self.free += 1
         self._held[controller] -= 1
+        if self._emptied is not None and self.free >= self.most - 1 and not self._emptied.done():
+            self._emptied.set_result(None)
+        self._hand_out()
+
+    async def alone(self, seconds: float) -> None:
+        """Nobody is given a slot from now on, until `open_again`. Returns when the caller's slot is the only one that
+        is held, or after so many seconds: what runs so long anyway cannot be waited for. One caller at a time."""
+        self._closed = True
+        if self.free >= self.most - 1:
+            return
+        self._emptied = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait((self._emptied,), timeout=seconds)
+        finally:
+            self._emptied = None
+
+    def open_again(self) -> None:
+        """Ends what `alone` began. Without effect where nobody is alone."""
+        if self._closed:
+            self._closed = False
+            self._hand_out()
+
+    def _hand_out(self) -> None:
         while self._waiting and (following := self._next()) is not None:
             queue = self._waiting.pop(following)
             turn = queue.popleft()
@@ -78,7 +104,7 @@ class Slots:
                 turn.set_result(None)
 
     def _may(self, controller: str) -> bool:
-        return self.free > 0 and self._held[controller] < self._limit
+        return self.free > 0 and not self._closed and self._held[controller] < self._limit
 
     def _next(self) -> str | None:
         """The controller whose turn it is; None when nobody may have a slot."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from shards.authoring.controller import Controller
 from shards.errors import NotOwner, Undrained
 from shards.gates.parking import TICK_SECONDS
+from shards.informers.namespaced_store import NamespacedReader
 from shards.keyrange import KeyRange
 from shards.objects import Key, Resource
 from shards.ownership.fence import Fence
@@ -20,11 +22,13 @@ from shards.ownership.tenure import Tenure
 from shards.ownership.view import Views
 from shards.queue.waiting_keys import LongWaits
 from shards.queue.workqueue import WorkQueue
+from shards.reconciling.admission import Admission
 from shards.reconciling.alarm import Alarm
 from shards.reconciling.crew import Crew
 from shards.reconciling.engine_fence import make_fence, reset_requests
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
+from shards.reconciling.first_keys import queue_all
 from shards.reconciling.gate_meters import GateMeters
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys, Relist
@@ -44,10 +48,6 @@ NO_TENURE_SECONDS = 0.1
 
 TROUBLE_SECONDS = 1.0
 """Pause after a fault in the loop itself: it must neither end nor spin."""
-QUEUE_SLICE = 200
-"""Keys that are queued in a row before other tasks of the loop get their turn."""
-LOOKS_AT_ONCE = 100
-"""Keys that are parked in a row before other tasks of the loop get their turn."""
 
 
 class Engine:
@@ -87,6 +87,8 @@ class Engine:
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
+        parts = self.queue, self.parked, self.failing, self._reconciler.waiting
+        self.admission = Admission(controller.name, runtime, stores[controller.primary], *parts, self.add)
         self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
         self._crew = Crew(self._run, self._reconciler.waits, runtime.turn.then, *names)
@@ -128,18 +130,22 @@ class Engine:
         self._tasks.append(asyncio.create_task(self.add_all(), name=f"first keys {self.shard.short}"))
 
     async def add_all(self) -> None:
-        """Every primary is to be reconciled once, behind whatever changes meanwhile."""
-        for index, key in enumerate(self.stores[self.controller.primary].each_key(), start=1):
-            self.add(key, low_priority=True)
-            if index % QUEUE_SLICE == 0:
-                await asyncio.sleep(0)
+        """Every primary is to be reconciled once, behind whatever changes meanwhile, the newest first."""
+        await queue_all(self.stores[self.controller.primary], self.add)
 
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""
         now = self._runtime.clock()
         active = self._runtime.slots.held(self.controller.name)
         self._meters.measured(now, self.queue, active, failing=self.failing.count(), waiting=self.waits.counts(now))
+        self._meters.set_aside(*self.admission.counts)
         self._gate_meters.measured(now, self.parked.parking, self.fence)
+
+    def generation_of(self, key: Key) -> int | None:
+        """Of its spec; 0 where nobody knows. None: the view shows no such object."""
+        primaries = self.stores[self.controller.primary]
+        unseen = isinstance(primaries, NamespacedReader) and primaries.blind(key.namespace)
+        return 0 if unseen else primaries.generation_of(key)
 
     def progress(self, resource: Resource) -> None:
         """The view of the resource has moved: keys that wait for it are looked at."""
@@ -175,6 +181,7 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.parked.close()
+        self.admission.close()
         # The grace is what counts from here on.
         self._reconciler.timer.close()
         if self.running:
@@ -212,10 +219,10 @@ class Engine:
         if not slots.take(name):
             await slots.acquire(name)
             now = self._runtime.clock()
-        key = None
+        key, may = None, partial(self._may_begin, fence)
         try:
-            if self._may_begin(fence, now):
-                key = self._next(fence, now)
+            if may(now):
+                key, now = await self.admission.next_key(fence, now, may, self._alarm.ring)
         finally:
             if key is None:
                 slots.release(name)
@@ -238,23 +245,6 @@ class Engine:
     def _may_begin(self, fence: Fence, now: float) -> bool:
         return not self._held and fence.tenure.valid(now)
 
-    def _next(self, fence: Fence, now: float) -> Key | None:
-        """The first ready key that the gate lets through; None: none was found so far."""
-        for _ in range(LOOKS_AT_ONCE):
-            if (key := self.queue.get(now)) is None or not self._held_back(fence, key, now):
-                return key
-        return None
-
-    def _held_back(self, fence: Fence, key: Key, now: float) -> bool:
-        try:
-            return self.parked.held_back(fence, key, now, self._alarm.ring)
-        except Exception as error:  # whatever is wrong with the records of one key, the others must go on
-            self.failing.failed(key, error, now)
-            log.exception("the gate of %s %s", self.controller.name, key)
-            self.queue.add_rate_limited(key, now)
-            self.queue.done(key, now)
-            return True
-
     def _housekeeping(self, fence: Fence, now: float) -> None:
         self._cleaned_at = now
         for key in self.parked.overdue(fence, now):
@@ -273,6 +263,7 @@ class Engine:
         self.tally.started(started, started - self.queue.waited_since)
         if parked := self.parked.parking.keys.get(key):
             self.tally.parked(started, started - max(parked.since, self._runtime.gates.since))
+        self.admission.begins(key, started)
         self._crew.begins(key, started)
         ended = "cancelled"
         decided = False
@@ -286,6 +277,7 @@ class Engine:
         """Every way out of a reconcile. decided: that it was not cancelled, and decided when its key runs again."""
         undisturbed = self._crew.ended(key)
         now = self._runtime.clock()
+        self.admission.ended(key, outcome)
         if not self._closed and not (decided and undisturbed):
             # Its key must not be lost.
             self.queue.add_after(key, LOST_SECONDS, now)

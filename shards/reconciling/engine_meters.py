@@ -39,6 +39,8 @@ class EngineMeters:
         self._longest_running = metrics.longest_running.labels(*names, shard)
         self._failing = metrics.failing.labels(controller, shard)
         self._waiting = {each: metrics.waiting.labels(controller, each.value, shard) for each in WaitsFor}
+        self._paused = metrics.paused_keys.labels(controller, shard)
+        self._quarantined = metrics.quarantined_keys.labels(controller, shard)
         self._counted_adds = 0
         metrics.max_concurrent.labels(controller).set(max_concurrent)
 
@@ -85,3 +87,8 @@ class EngineMeters:
         self._failing.set(failing)
         for waits_for, gauge in self._waiting.items():
             gauge.set(waiting.get(waits_for, 0))
+
+    def set_aside(self, paused: int, quarantined: int) -> None:
+        """Keys that are not reconciled now, whatever changes."""
+        self._paused.set(paused)
+        self._quarantined.set(quarantined)

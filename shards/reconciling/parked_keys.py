@@ -165,6 +165,12 @@ class ParkedKeys:
             self.parking.release(key, lagging=overlay is not None)
         return overlay
 
+    def give_up(self, key: Key) -> None:
+        """The key is not to run any more: nobody holds it back, and what was read for it is of no use."""
+        if self.parking.keys or self.overlays:
+            self.overlays.pop(key, None)
+            self.parking.release(key)
+
     async def close(self) -> None:
         """Cancels the live reads."""
         tasks = tuple(self.settling.values())

@@ -22,6 +22,10 @@ Pairs = tuple[str, ...]
 """Labels as key, value, key, value: a fifth of a dict, and shared between the objects that have the same."""
 
 
+NONE, SOME, PAUSED = 0, 1, 2
+"""Of annotations: whether there are any, and whether they pause the object. Of these alone is it known at once."""
+
+
 class Kept(Body, gc=False):
     """gc=False: it reaches nothing that reaches it back."""
 
@@ -31,7 +35,8 @@ class Kept(Body, gc=False):
     deletion_timestamp: str | None = None
     labels: Pairs | None = None
     owners: tuple[OwnerReference, ...] | None = None
-    annotated: bool = False
+    annotated: int = 0
+    """NONE, SOME, or PAUSED: with the annotation that pauses a primary among them."""
     indexed: tuple[tuple[str, ...] | None, ...] = ()
     """Per index of the store, what it is found under. None: not known, because the index's function failed."""
 
@@ -78,7 +83,7 @@ class Keeper:
             deletion_timestamp=meta.deletion_timestamp,
             labels=None if meta.labels is None else self._shared(meta.labels),
             owners=None if meta.owner_references is None else tuple(map(self._owner, meta.owner_references)),
-            annotated=meta.annotations is not None,
+            annotated=NONE if meta.annotations is None else PAUSED if meta.paused else SOME,
         )
 
     def _shared(self, labels: dict[str, str]) -> Pairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import nlargest
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -12,9 +13,9 @@ from shards.objects import Key, Meta, Object, ObjectName, Resource
 from shards.stores.change import Held
 from shards.stores.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.stores.intake import Intake
-from shards.stores.kept import Kept, LabelMatch, key_of, name_in, primary_in
+from shards.stores.kept import PAUSED, Kept, LabelMatch, key_of, name_in, primary_in
 from shards.stores.postings import Postings
-from shards.versions import Incomparable, Version, includes
+from shards.versions import Incomparable, Version, includes, version_key
 
 TOMBSTONES = 16_384
 """Deletions remembered by UID. A forgotten one costs a live read where the view's version alone does not prove it."""
@@ -131,6 +132,16 @@ class StoreReader:
         kept = self._entries.get(key_of(name.namespace, name.name))
         return None if kept is None else (kept.uid, kept.version)
 
+    def paused(self, key: Key) -> bool:
+        """Whether the object is held, and somebody asks that it is not reconciled. Nothing is decoded for it."""
+        kept = self._entries.get(key_of(key.namespace, key.name))
+        return kept is not None and kept.annotated == PAUSED and kept.uid == key.uid
+
+    def generation_of(self, key: Key) -> int | None:
+        """Of its spec; 0 where the resource has none. None: the object is not held."""
+        kept = self._entries.get(key_of(key.namespace, key.name))
+        return None if kept is None or kept.uid != key.uid else kept.generation
+
     def name_of(self, uid: str) -> ObjectName | None:
         """Where the object with this UID is; None when the view does not hold it."""
         key = self._names.get(uid)
@@ -161,6 +172,11 @@ class StoreReader:
     def namespaces(self) -> Counter[str]:
         """How many objects each namespace has here; "" for those without one. 10 ms for 100,000 objects."""
         return Counter(key.partition("/")[0] for key in self._entries)
+
+    def newest_keys(self, count: int) -> list[Key]:
+        """Those of the objects that changed last, the last one first."""
+        newest = nlargest(count, self.each_held(), key=lambda held: version_key(held[1].version))
+        return [primary_in(key, kept.uid) for key, kept in newest]
 
     def find(self, index: str, value: str) -> Hits:
         """Names of the objects that are found under the value. Raises ConfigError for an index that is not declared."""

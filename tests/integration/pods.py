@@ -68,6 +68,11 @@ class Pod:
     def run_dir(self) -> Path:
         return self.directory / self.name
 
+    @property
+    def journals(self) -> Path:
+        """Where its workers note what they do."""
+        return self.directory / JOURNALS
+
     def children(self) -> dict[str, ChildRecord]:
         return read_children(self.run_dir)
 
@@ -93,7 +98,7 @@ class Pod:
         }
         command = [*self.command, "--config", str(self.config)]
         command += ["--kubeconfig", str(self.kubeconfig), "--run-dir", str(self.run_dir)]
-        command += ["--journal", str(self.directory / JOURNALS)]
+        command += ["--journal", str(self.journals)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=ROOT)
         return self
@@ -113,7 +118,7 @@ class Pod:
 
 def notes(directory: Path) -> list[Note]:
     """What all workers of pods in that directory have noted so far, with times since 1970."""
-    files = sorted((directory / JOURNALS).glob("*.jsonl"))
+    files = sorted((directory / JOURNALS).rglob("*.jsonl"))
     return list(on_wall_clock(note for file in files for note in decode_notes(file.read_bytes())))
 
 

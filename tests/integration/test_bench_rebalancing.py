@@ -1,4 +1,4 @@
-"""`make bench-rebalancing` works: its quick form, on the embedded server, as CI can bear it. Its seconds say nothing."""
+"""`make bench-rebalancing` works: its quick form, on the embedded server, as CI bears it. Its seconds say nothing."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_the_tests_that_documents_name_exist() -> None:
 
 _CASE_ROW = re.compile(r"^\| (B\d+(?:, B\d+)*) \|.*\| ([^|]*) \|$", re.MULTILINE)
 _CASE_TEST = re.compile(r"([\w/]+): `(test_\w+)`")
-UNTOLD = {"B03", "B06", "B09", "B12", "B15", "B18", "B24", "B39", "B51", "B54", "B93", "B96"}
+UNTOLD = {f"B{number:02}" for number in (3, 6, 9, 12, 15, 18, 24, 39, 51, 54, 66, 69, 72, 75, 78, 81, 93, 96)}
 """Cases that no report of ours tells of."""
 
 
@@ -188,7 +188,7 @@ def cases() -> dict[str, set[tuple[str, str]]]:
 
 def test_every_case_has_a_test_where_the_page_says() -> None:
     found = cases()
-    wanted = {f"B{number:02}" for number in (*range(1, 66), *range(91, 101))} - UNTOLD
+    wanted = {f"B{number:02}" for number in (*range(1, 84), *range(91, 101))} - UNTOLD
 
     assert found.keys() == wanted
     assert {case for case, tests in found.items() if not tests} == set()

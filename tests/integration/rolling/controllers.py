@@ -11,6 +11,7 @@ import time
 
 from shards import Context, Controller, Request
 from shards.authoring.plain_context import PlainContext
+from shards.objects import Object
 
 PATIENCE_SECONDS = float(os.environ.get("PATIENCE", "1.0"))
 
@@ -40,6 +41,6 @@ def reconcile_in_thread(ctx: PlainContext, request: Request) -> None:
     ctx.client.patch_status({"observedGeneration": site["metadata"]["generation"]})
 
 
-def _is_due(site: dict[str, object]) -> bool:
+def _is_due(site: Object) -> bool:
     status, metadata = site.get("status") or {}, site["metadata"]
-    return status.get("observedGeneration") != metadata["generation"]  # type: ignore[attr-defined,index]
+    return bool(status.get("observedGeneration") != metadata["generation"])

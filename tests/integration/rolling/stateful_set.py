@@ -98,6 +98,11 @@ class StartedPod(Pod):
     def run_dir(self) -> Path:
         return self.rooms / f"{self.name}.{self.start}"
 
+    @property
+    def journals(self) -> Path:
+        """Two of one name may live at the same time."""
+        return self.directory / JOURNALS / str(self.start)
+
     def pids(self) -> list[int]:
         """Of its supervisor and its children."""
         assert self.process is not None
@@ -220,7 +225,7 @@ class StatefulSet:
 
     def notes(self) -> list[Note]:
         """Of all workers, by the boot clock."""
-        files = (self.directory / JOURNALS).glob("*.jsonl")
+        files = (self.directory / JOURNALS).rglob("*.jsonl")
         found = [note for file in files for note in decode_notes(file.read_bytes())]
         return sorted(found, key=lambda note: note.time)
 
@@ -274,9 +279,10 @@ class StatefulSet:
     def verdict(self) -> Verdict:
         return judge(self.server.journal(), notes(self.directory) if self.server.on_wall_clock else self.notes())
 
-    def judged(self) -> Verdict:
-        """Fails where a promise was broken."""
-        verdict = self.verdict()
+    def judged(self, *, twins: bool = False) -> Verdict:
+        """Fails where a promise was broken. twins: two processes were called alike at the same time, so that what they
+        noted cannot be told apart: only what the server saw is judged."""
+        verdict = judge(self.server.journal()) if twins else self.verdict()
         assert verdict.clean, verdict.findings
         broken = [f"{each.id}: {found.what}" for each in verdict.broken_invariants for found in each.findings]
         assert broken == [], "\n".join(broken)

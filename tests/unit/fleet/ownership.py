@@ -26,6 +26,7 @@ from fleet.workers.worker_settings import WorkerSettings
 from shards.errors import Undrained
 from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, ranges_from
+from shards.objects import Key
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
@@ -125,6 +126,9 @@ class FakeShard:
     def figures(self) -> list[Figures]:
         return []
 
+    def generation_of(self, controller: str, key: Key) -> int | None:
+        return 1
+
     @property
     def closed(self) -> str:
         return "" if self.open else "its views are being listed"
@@ -136,6 +140,8 @@ class FakeShard:
             "parked": 1.0,
             "failing": 0.0,
             "waiting": 0.0,
+            "paused": 0.0,
+            "quarantined": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
         }

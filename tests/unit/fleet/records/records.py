@@ -44,7 +44,7 @@ def ranges(draw: st.DrawFn) -> KeyRange:
 
 holders = st.builds(Holder, member_names, counts)
 incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
-loads = st.builds(ShardLoad, counts, counts, counts, counts, counts, figures, figures, texts)
+loads = st.builds(ShardLoad, *[counts] * 7, figures, figures, texts)
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
 parts = st.builds(PartRecord, texts, texts, *[counts] * 8, figures, figures, counts)
