@@ -18,6 +18,7 @@ from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.quarantine import quarantine
+from fleet.commands.reshard import reshard
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
@@ -63,6 +64,7 @@ for command in (
     drain,
     freeze,
     quarantine,
+    reshard,
     run,
     serve,
     status,

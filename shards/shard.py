@@ -9,6 +9,7 @@ The right to act is the tenure that `activate` gets; a shard never acts before, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
@@ -228,6 +229,11 @@ class Shard:
     def middle(self) -> Middle | None:
         """Where half of what its reconciles cost lies on either side; None before any were."""
         return middle_of(engine.meter.costs for engine in self._engines)
+
+    def namespaces(self) -> Counter[str]:
+        """How many primaries each namespace has in this shard."""
+        stores = {id(store): store for store in map(self._primaries, self._engines)}
+        return sum((store.namespaces() for store in stores.values()), Counter[str]())
 
     def figures(self) -> list[Figures]:
         """What its controllers did lately."""

@@ -59,7 +59,7 @@ class Coordinator:
         tell: Callable[[Happening], None] = lambda happening: None,
     ) -> None:
         """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with. today:
-        seconds since 1970, for what a later office should know of this one. tell: hears what happens to the fleet, for people."""
+        seconds since 1970, for what a later office should know of this one. tell: hears what happens, for people."""
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry(), tell)
@@ -175,6 +175,7 @@ class Coordinator:
             except TimeoutError:
                 pass
             self._wake.clear()
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             office = self.candidate.in_office()
             if office is None or not self.view.synced:
                 continue
@@ -204,7 +205,6 @@ class Coordinator:
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
-            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
         if stored.map.version < self.registrar.written:
             return  # the view has not shown this office's own last map write yet (design 4.3)
@@ -230,7 +230,6 @@ class Coordinator:
             self._tell(happening)
         self._last_look = look
         agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
-        self.config.look(self.view.documents.get(DocumentName.CONFIG))
         self.registrar.compare(stored.map, self.config)
         relaid = self.resharding.next_map(look, agenda.cuts)
         if relaid is not None:

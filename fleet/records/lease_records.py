@@ -7,6 +7,7 @@ places that hold it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -52,6 +53,8 @@ __all__ = [
     "micro_time",
     "shard_record_from_lease",
 ]
+
+_SPREAD = re.compile(r"\b([0-9a-f]{8}):([0-9]{1,12}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?)(?= |$)")
 
 R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord, FilterRecord)
 
@@ -118,6 +121,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         parts=_each(lease.note("parts"), PartRecord),
         rollout=_rollout(lease.note("rollout")),
         filters=_each(lease.note("filters"), FilterRecord),
+        spread=_spread(lease.note("spread")),
         demand=natural(lease.note("demand")),
         weight=_weight(lease.note("weight")),
         version=lease.metadata.resource_version,
@@ -141,6 +145,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "parts": _brief(record.parts),
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
         "filters": _brief(record.filters),
+        "spread": _spread_text(record.spread),
         "demand": "" if record.demand is None else str(record.demand),
         "weight": "" if record.weight == 1 else repr(record.weight),
         "left": "" if record.holder else str(record.epoch),
@@ -197,6 +202,16 @@ def _weight(text: str) -> float:
     except ValueError:
         return 1.0
     return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
+
+
+def _spread_text(spread: tuple[tuple[int, float], ...]) -> str:
+    """The first 8 digits of each hash: a range that begins there has the whole namespace."""
+    return " ".join(f"{value >> 32:08x}:{weight:g}" for value, weight in spread)
+
+
+def _spread(text: str) -> tuple[tuple[int, float], ...]:
+    found = _SPREAD.findall(text)
+    return tuple((int(value, 16) << 32, float(weight)) for value, weight in found)
 
 
 def _rollout(text: str) -> RolloutRecord | None:

@@ -47,6 +47,7 @@ class Report:
     rollout: RolloutRecord | None = None
     filters: tuple[FilterRecord, ...] = ()
     demand: int | None = None
+    spread: tuple[tuple[int, float], ...] = ()
 
 
 class Member:
@@ -204,6 +205,7 @@ class Member:
             rollout=report.rollout,
             filters=report.filters,
             demand=report.demand,
+            spread=report.spread,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

@@ -31,6 +31,7 @@ from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.spread import Spread
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -71,6 +72,7 @@ class Worker:
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
+        self._spread = Spread(clock)
         self._budget, self._today = WorkerBudget(budget), today
         self._turnover, self._rollout, self._filters = Turnover(settings.name), rollout, filters
         self._followed = 0
@@ -164,6 +166,7 @@ class Worker:
             rollout=self._rollout(),
             filters=self._filters(),
             demand=self._budget.demand,
+            spread=self._spread.look(self.runners),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------

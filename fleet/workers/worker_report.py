@@ -11,6 +11,7 @@ from fleet.records.record import RolloutRecord, ShardLoad
 from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
+from fleet.workers.spread import Point
 from fleet.workers.stuck_records import failing_records, waiting_records
 from shards.keyrange import KeyRange
 
@@ -25,6 +26,7 @@ def report_of(
     rollout: RolloutRecord | None,
     filters: tuple[FilterRecord, ...] = (),
     demand: int | None,
+    spread: tuple[Point, ...],
 ) -> Report:
     """now: boot-clock reading; today: the same moment, in seconds since 1970. The rest as in `Report`."""
     loads = _loads(runners)
@@ -38,6 +40,7 @@ def report_of(
         rollout=rollout,
         filters=filters,
         demand=demand,
+        spread=spread,
     )
 
 
