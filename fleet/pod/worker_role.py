@@ -86,13 +86,12 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     await health.start()
     watchdog.start()
     prober = _make_prober(plan, runtime, member_name(plan, start.slot))
-    await prober.settle(SETTLE_SECONDS[start.count > 1])
     probing = asyncio.create_task(prober.run(), name="filters")
     following = asyncio.create_task(_follow(file, runtime), name="config file")
     posting = asyncio.create_task(events.run(), name="events")
     keeping: asyncio.Task[None] | None = None
     try:
-        await keeper.begin(stop)
+        await asyncio.gather(keeper.begin(stop), prober.settled(SETTLE_SECONDS[start.count > 1]))
         keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)

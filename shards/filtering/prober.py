@@ -44,7 +44,7 @@ def targets_of(sources: Iterable[Source]) -> dict[tuple[Resource, FilterMode], T
 
 
 class Prober:
-    """`settle` once, before the first view opens; then `run`.
+    """`run` it in a task, and wait for `settled` before the first view opens.
 
     targets: all that views may ever stand on. first: those that are asked from the start, None for all of them; others
     are once a view would like to. stand_ins: collections of the same server that are hardly ever empty, in the order in
@@ -68,25 +68,25 @@ class Prober:
         self._stand_ins = stand_ins
         self._user_agent = user_agent
         self._poked = asyncio.Event()
+        self._settled = asyncio.Event()
         ladder.poked = self._poked.set
         for resource, mode in self._targets if first is None else first:
             ladder.rung(resource, mode)
 
-    async def settle(self, seconds: float) -> None:
-        """Asks all that is due, for so long at most. What is not answered by then is asked again by `run`."""
-        asked = self._ladder.due()
+    async def settled(self, seconds: float) -> None:
+        """Returns when all that was due at the start has been asked, after so many seconds at the latest."""
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.gather(*(self._ask(rung) for rung in asked))
+                await self._settled.wait()
         except TimeoutError:
-            log.info("filters: the server did not answer within %g s, filtering here until it does", seconds)
+            log.info("filters: not all are known after %g s; the others are applied here until they are", seconds)
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
             self._poked.clear()
-            for rung in self._ladder.due():
-                await self._ask(rung)
+            await asyncio.gather(*(self._ask(rung) for rung in self._ladder.due()))
+            self._settled.set()
             wait = self._ladder.next_due() - self._ladder.clock()
             try:
                 async with asyncio.timeout(max(wait, 0.0) if isfinite(wait) else None):
@@ -101,6 +101,9 @@ class Prober:
         except ShardError as error:
             log.debug("filters: %s of %s could not be asked for: %s", rung.mode, rung.resource, error)
             self._ladder.failed(rung, str(error) or type(error).__name__)
+        except Exception as error:  # an answer that is none must not be the last question
+            log.exception("filters: %s of %s", rung.mode, rung.resource)
+            self._ladder.failed(rung, f"{type(error).__name__}: {error}")
         else:
             self._ladder.answered(rung, answer.holds, answer.why)
 

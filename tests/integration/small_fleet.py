@@ -362,10 +362,10 @@ async def running(fleet: SmallFleet, *members: str) -> AsyncIterator[SmallFleet]
 
 
 async def _observed(worker: Worker, stop: asyncio.Event, journal: KeptJournal, prober: Prober | None) -> None:
-    if prober is not None:
-        await prober.settle(5.0)
     probing = asyncio.create_task(prober.run()) if prober is not None else None
     try:
+        if prober is not None:
+            await prober.settled(5.0)
         async with observed(worker, journal, seconds=1.0):
             await worker.run(stop)
     finally:

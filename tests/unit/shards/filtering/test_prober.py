@@ -51,8 +51,8 @@ class Rig:
 
 @asynccontextmanager
 async def probing(rig: Rig) -> AsyncIterator[Rig]:
-    await rig.prober.settle(5.0)
     task = asyncio.create_task(rig.prober.run())
+    await rig.prober.settled(5.0)
     try:
         yield rig
     finally:
@@ -135,6 +135,22 @@ async def test_a_server_that_refuses_is_asked_again_later() -> None:
         await asyncio.sleep(80)
         assert rig.selector()
         assert rig.slots()
+
+
+async def test_an_answer_that_is_no_list_is_not_the_last_question() -> None:
+    rig = Rig()
+    rig.world.website("a")
+    inner = rig.world.transport.inner.request
+
+    async def garbage(*_: object, **__: object) -> bytes:
+        return b"<html>a captive portal</html>"
+
+    rig.world.transport.inner.request = garbage  # type: ignore[method-assign, assignment]
+    async with probing(rig):
+        assert set(rig.verdicts.values()) == {Verdict.UNKNOWN}
+        rig.world.transport.inner.request = inner  # type: ignore[method-assign]
+        await asyncio.sleep(80)
+        assert set(rig.verdicts.values()) == {Verdict.PROVEN}
 
 
 async def test_a_server_that_was_rolled_back_and_upgraded_is_found_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import msgspec
 import pytest
 
@@ -177,3 +179,12 @@ class TestDigest:
 
     def test_it_does_not_change_between_processes(self) -> None:
         assert source().digest == "2fb9d74f4cacef46"
+
+
+@pytest.mark.parametrize("first", [0, 1 << 56])
+def test_the_longest_slot_selector_is_far_below_what_a_url_may_hold(first: int) -> None:
+    """Servers and proxies take 8 KiB of a request line. All slots but one are the most that are named."""
+    widest = KeyRange(first, first + 255 * (1 << 56) - 1)
+    [(_, selector)] = source("owned", FilterMode.SLOT_LABELS, range=widest).query()
+    assert selector.count(",") == 254
+    assert len(quote(selector)) < 1500
