@@ -23,7 +23,7 @@ from fleet.rules.agenda import Absence, Agenda, Memory
 from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
 from fleet.rules.refusal import check_map
-from fleet.rules.reshard import activated, may_retire, rebuilt, retired
+from fleet.rules.reshard import activated, clear_ranges, may_retire, rebuilt, retired
 from shards.clock import Clock
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
@@ -205,7 +205,7 @@ class Registrar:
         if live_map is None:
             return
         found = {record.range: record for record in first_reads}
-        others = await self.coordination.list_shards()
+        clear = clear_ranges(live_map.map, await self.coordination.list_shards())
         members = await self.coordination.list_members()
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
         if agenda.map is None:
@@ -216,7 +216,7 @@ class Registrar:
                 wanted,
                 found.get(wanted),
                 live_map.map,
-                others,
+                clear,
                 members,
                 just_opened=wanted in opened_here,
             )

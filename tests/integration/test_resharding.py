@@ -111,20 +111,20 @@ async def test_counts_keys_and_cuts_change_under_load_and_every_change_is_reconc
         await operator.write(DocumentName.CONFIG, CONFIG)
         await add_websites(fleet, OBJECTS)
         await settled(fleet, OBJECTS)
-        all_wishes: tuple[dict[str, Any], ...] = (
+        steps: tuple[dict[str, Any], ...] = (
             {"count": 8},
             {"key": PartitionKey.NAMESPACE},
-            {"splits": (("namespace.0000-1fff", "0800"),)},
+            {"splits": (("the first", None),)},
             {"key": PartitionKey.NAME, "count": 3},
             {"merges": (("name.0000-5555", "name.5555-aaaa"),)},
             {"key": PartitionKey.UID},
             {"count": 2},
         )
-        for number, wishes in enumerate(all_wishes):
-            if wishes == {"splits": (("namespace.0000-1fff", "0800"),)}:
+        for number, wishes in enumerate(steps):
+            if "splits" in wishes:  # by weight: where it ends depends on the namespaces
                 stored = await operator.coordination.read_map()
                 assert stored is not None
-                wishes = {"splits": ((str(stored.map.ranges[0]), None),)}
+                wishes["splits"] = ((str(stored.map.ranges[0]), None),)
             writes = len(fleet.writes(WEBSITES, "status"))
             changing = asyncio.create_task(touch(fleet, number))
             await operator.reshard(**wishes)

@@ -77,6 +77,16 @@ async def test_each_new_range_begins_where_its_hashes_are() -> None:
             assert owner == next(name for old, name in before.items() if old.overlaps(each))
 
 
+async def test_workers_keep_nothing_of_ranges_that_have_left() -> None:
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        for count in (16, 3, 5):
+            await configure(fleet, config(count))
+            await until_settled(fleet, count)
+        await fleet.pass_seconds(1)
+        for worker in fleet.workers.values():
+            assert set(worker.runners) == set(fleet.map.ranges)
+
+
 async def test_a_config_that_says_what_there_is_costs_one_write_and_moves_nothing() -> None:
     async with running(Fleet(ranges=4), "a", "b") as fleet:
         before, written = fleet.open(), len(fleet.writes)
