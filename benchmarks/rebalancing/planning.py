@@ -78,7 +78,7 @@ class Fleet:
         """Rounds until a plan moves and cuts nothing any more. Raises RuntimeError where that does not come."""
         self.moved = 0
         for _ in range(MOST_ROUNDS):
-            if not self._round():
+            if not self.turn():
                 return self
         raise RuntimeError(f"no rest after {MOST_ROUNDS} rounds")
 
@@ -96,8 +96,15 @@ class Fleet:
             self.keys[range_of(fnv1a64(key.uid), new.boundaries)].append(key)
         self.reports = [self._load(keys) for keys in self.keys]
 
-    def _round(self) -> bool:
-        """Whether anything changed."""
+    def cool_down(self) -> None:
+        """All keys take the same from now on, and little; rounds until the layout has followed."""
+        self.weights = dict.fromkeys(self.weights, FLEET_SECONDS / 100 / len(self.weights))
+        self._follow(self.map)
+        for _ in range(MOST_ROUNDS // 2):
+            self.turn()
+
+    def turn(self) -> bool:
+        """One round. Whether it changed anything."""
         self.rounds += 1
         now = self.rounds * ROUND_SECONDS
         shards = {each: _held(each, target) for each, target in zip(self.layout, self.map.targets, strict=True)}
