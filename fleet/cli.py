@@ -17,6 +17,7 @@ from fleet.commands.dev import dev
 from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.commands.freeze import freeze, unfreeze
+from fleet.commands.plan import plan
 from fleet.commands.quarantine import quarantine
 from fleet.commands.reshard import reshard
 from fleet.commands.run import run
@@ -63,6 +64,7 @@ for command in (
     dev,
     drain,
     freeze,
+    plan,
     quarantine,
     reshard,
     run,

@@ -41,6 +41,7 @@ MEASUREMENTS = (
     "rolling",
     "stopped_worker",
     "resharding",
+    "planning",
 )
 """Modules of `benchmarks.rebalancing.measurements`, in the order of the table; each has a `measure`."""
 

@@ -16,6 +16,7 @@ from fleet.configuration.gate_config import GateConfig
 from fleet.configuration.rollout_config import CanaryConfig, FeatureGates, canary_of
 from fleet.configuration.section import Section
 from fleet.rules.membership import ACTING_SHARE
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import PartitionKey
 from shards.settings import ClientSettings, QueueSettings, ScopeSettings, ShardSettings
 
@@ -232,6 +233,16 @@ class FleetConfig(Section, frozen=True):
     def away_seconds(self) -> float:
         """How long a worker stays away that keeps dying: until others have been given its shards, and claimed them."""
         return 2 * self.coordination.lease_seconds + self.rebalance.restart_grace_seconds + 2.0
+
+    def plan_settings(self) -> PlanSettings:
+        """The part that plans are made by."""
+        return PlanSettings(
+            churn_per_round=self.rebalance.churn_per_round,
+            cooldown_seconds=self.rebalance.cooldown_seconds,
+            tolerance=self.rebalance.tolerance,
+            restart_grace_seconds=self.rebalance.restart_grace_seconds,
+            auto_split=self.shards.auto_split,
+        )
 
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""

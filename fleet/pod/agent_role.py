@@ -22,7 +22,6 @@ from fleet.pod.preflight import check_key
 from fleet.processes.child import ChildStart
 from fleet.records.happening import Happening
 from fleet.records.record import Incarnation
-from fleet.rules.plan_settings import PlanSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of
 from shards.clock import boot_seconds
@@ -161,13 +160,7 @@ def _make_coordinator(
         Incarnation(f"{start.supervisor_id}.agent", start.count),
         lease_seconds=config.coordination.lease_seconds,
         renew_seconds=config.coordination.renew_every_seconds,
-        plan_settings=PlanSettings(
-            churn_per_round=config.rebalance.churn_per_round,
-            cooldown_seconds=config.rebalance.cooldown_seconds,
-            tolerance=config.rebalance.tolerance,
-            restart_grace_seconds=config.rebalance.restart_grace_seconds,
-            auto_split=config.shards.auto_split,
-        ),
+        plan_settings=config.plan_settings(),
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
         check_config=lambda found: check_key(found.shards.partition_by, plan.partition_keys),

@@ -26,7 +26,7 @@ ISOLATE_FROM = 0.5
 
 COLD_PART = 0.5
 """Neighbours are merged that together cost less than this part of what a range would cost if there were
-`shards.count` of them, and less than half of what makes a range hot."""
+`shards.count` of them, and less than half of what makes a range hot; or less than half of HOT_SECONDS."""
 
 MOST_TIMES = 4
 """Splits end when there are so many times `shards.count` ranges, and before MOST_RANGES."""
@@ -82,7 +82,7 @@ def merges(situation: Situation, loads: tuple[Known, ...], count: int) -> tuple[
     if len(now.ranges) <= count or not now.able:
         return ()
     fair = sum(seconds) / sum(now.able.values())
-    limit = min(COLD_PART * sum(seconds) / count, HOT_PART * fair / 2)
+    limit = max(min(COLD_PART * sum(seconds) / count, HOT_PART * fair / 2), HOT_SECONDS / 2)
     pairs = [
         (now.targets[i] != now.targets[j], seconds[i] + seconds[j], i)
         for i, j in pairwise(range(len(seconds)))

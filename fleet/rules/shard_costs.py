@@ -20,7 +20,7 @@ OBJECT_COST = 2e-6
 """Of holding one object, in seconds per second: 100,000 idle objects weigh as much as a fifth of a busy loop, since
 they take memory, and a list takes time."""
 
-RANGE_COST = 0.002
+RANGE_COST = 0.0005
 """Of an idle range without objects: watches, timers and confirmations. Also keeps idle fleets balanced by number."""
 
 SMOOTHING_SECONDS = 60.0
