@@ -89,8 +89,8 @@ REFUSED = {
     ),
     "less memory than a worker has": (
         "workers: {memoryLimitMiB: 64}",
-        "workers.memoryLimitMiB: 64 is less than a worker needs that holds nothing; write 0 for no limit of its own, or at"
-        " least 128",
+        "workers.memoryLimitMiB: 64 is less than a worker needs that holds nothing; write 0 for no limit of its own, or"
+        " at least 128",
     ),
     "a share of nothing": (
         "workers: {recycleAtShare: 0}",
