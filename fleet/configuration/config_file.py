@@ -63,6 +63,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 """Lowest and highest value per field, both allowed."""
 
+_LEAST_WORKER_MIB = 128
+
 
 def load_config(path: str | Path) -> FleetConfig:
     """Read and validate a file. Raises ConfigError."""
@@ -191,6 +193,12 @@ def _check_relations(config: FleetConfig) -> None:
             "queue.maxDelaySeconds",
             f"{config.queue.max_delay_seconds:g} is below baseDelaySeconds ({config.queue.base_delay_seconds:g});"
             " write the longer delay here",
+        )
+    if 0 < config.workers.memory_limit_mib < _LEAST_WORKER_MIB:
+        raise ConfigError(
+            "workers.memoryLimitMiB",
+            f"{config.workers.memory_limit_mib} is less than a worker needs that holds nothing; write 0 for no limit of"
+            f" its own, or at least {_LEAST_WORKER_MIB}",
         )
     _check_gate(config.gate)
     if config.client.burst is not None and config.client.requests_per_second is None:

@@ -24,6 +24,7 @@ def run_worker(start: ChildStart, plan: RunPlan) -> int:
     """A worker process, from fork to exit. Returns its exit code."""
 
     def recycled() -> None:
+        start.heartbeat.say("it left because memory was short")
         if start.flights is not None:
             start.flights.keep_cancelled = True
 

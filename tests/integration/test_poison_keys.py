@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -20,7 +21,7 @@ from shards.errors import NotFound
 from shards.objects import PAUSED_ANNOTATION, Object, Resource
 from shards.testing.server import EmbeddedServer
 from shards.transport.kube import connect
-from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
+from tests.integration.pods import FLEET, WEBSITES_FILE, Pod, fleet_config, fleet_status
 from tests.integration.waiting import eventually
 
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
@@ -60,6 +61,11 @@ def website(name: str, **annotations: str) -> Object:
         "metadata": {"name": name, "namespace": "default", "annotations": annotations},
         "spec": {"replicas": 1, "html": name},
     }
+
+
+def released(key: str, kubeconfig: Path) -> str:
+    command = [FLEET, "quarantine", "release", key, "--kubeconfig", str(kubeconfig), "-n", "default"]
+    return subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
 
 
 class Stage:
@@ -156,6 +162,12 @@ async def test_only_those_that_end_workers_are_quarantined_and_all_others_are_re
                 await stage.client.merge_patch(WEBSITES, "default", "segv", {"spec": {"html": "mended"}})
                 while await stage.quarantined() != killers - {"segv"} or "segv" not in await stage.done():
                     assert time.monotonic() < began + 280, await stage.quarantine()
+                    await eventually(lambda: True, within_seconds=1, what="a moment")
+                (tmp_path / "exit").touch()
+                told = released("default/exit", stage.server.kubeconfig)
+                assert told.startswith("websites default/exit runs again, alone, and has one death left")
+                while await stage.quarantined() != {"hog", "block"} or "exit" not in await stage.done():
+                    assert time.monotonic() < began + 290, await stage.quarantine()
                     await eventually(lambda: True, within_seconds=1, what="a moment")
                 assert {name: child.count for name, child in pod.children().items()} == counts
 
