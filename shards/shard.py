@@ -9,6 +9,7 @@ The right to act is the tenure that `activate` gets; a shard never acts before, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
@@ -220,6 +221,11 @@ class Shard:
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
         }
+
+    def namespaces(self) -> Counter[str]:
+        """How many primaries each namespace has in this shard."""
+        stores = {id(store): store for store in map(self._primaries, self._engines)}
+        return sum((store.namespaces() for store in stores.values()), Counter[str]())
 
     def figures(self) -> list[Figures]:
         """What its controllers did lately."""

@@ -8,6 +8,7 @@ from fleet.records.record import RolloutRecord
 from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
+from fleet.workers.spread import Point
 from fleet.workers.stuck_records import failing_records, waiting_records
 from shards.keyrange import KeyRange
 
@@ -21,6 +22,7 @@ def report_of(
     leaving: bool,
     rollout: RolloutRecord | None,
     demand: int | None,
+    spread: tuple[Point, ...],
 ) -> Report:
     """now: boot-clock reading; today: the same moment, in seconds since 1970. The rest as in `Report`."""
     loads = {str(each): runner.load() for each, runner in runners.items()}
@@ -33,4 +35,5 @@ def report_of(
         parts=part_records(runners.values()),
         rollout=rollout,
         demand=demand,
+        spread=spread,
     )

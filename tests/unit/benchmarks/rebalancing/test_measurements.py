@@ -13,12 +13,14 @@ from benchmarks.rebalancing.bench import Bench, NotReached, median_and_worst, on
 from benchmarks.rebalancing.depot import PARCELS
 from benchmarks.rebalancing.evidence import Gap
 from benchmarks.rebalancing.measurements.handovers import swapped
+from benchmarks.rebalancing.measurements.resharding import longest_unowned
 from benchmarks.rebalancing.measurements.rolling import per_range
 from benchmarks.rebalancing.measurements.worker_killed import first_act
 from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.table import Row
 from fleet.devcluster.recording.journal import Entry
-from shards.keyrange import equal_boundaries
+from shards.journal import Note
+from shards.keyrange import equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import shard_map
 
 
@@ -50,6 +52,20 @@ class TestWorkerKilled:
 
     def test_nobody_acts(self) -> None:
         assert first_act([act("a", 1, 1.0)], "a", 2.0) is None
+
+
+class TestResharding:
+    def test_a_key_is_unowned_from_the_drain_of_its_old_range_to_the_opening_of_its_new_one(self) -> None:
+        (whole,), (low, high) = ranges_from((0,)), ranges_from(equal_boundaries(2))
+        notes = [
+            Note("opened", 0.5, range=str(low)),
+            Note("draining", 1.0, range=str(whole)),
+            Note("opened", 1.25, range=str(low)),
+            Note("opened", 2.5, range=str(high)),
+            Note("opened", 9.0, range=str(high)),
+        ]
+        assert longest_unowned(notes, [whole], [low, high], 1.0) == 1.5
+        assert longest_unowned([], [whole], [low, high], 1.0) == 0.0
 
 
 class TestRolling:
