@@ -161,9 +161,7 @@ async def _round(
     pod = stage.pods[STOPPED]
     assert pod.process is not None
     pod.process.send_signal(signal.SIGSTOP)
-    hold = (
-        proxy.faults.inject(HELD) if proxy is not None else None
-    )
+    hold = proxy.faults.inject(HELD) if proxy is not None else None
     armed = missing[: WORKERS - 1]
     await asyncio.to_thread(_arm, failpoints, armed)
     act = {"spec": {"stamp": ACT}}
