@@ -17,6 +17,7 @@ from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.plan import plan
+from fleet.commands.reshard import reshard
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
@@ -61,6 +62,7 @@ for command in (
     drain,
     freeze,
     plan,
+    reshard,
     run,
     serve,
     status,

@@ -9,6 +9,7 @@ The right to act is the tenure that `activate` gets; a shard never acts before, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
@@ -222,6 +223,11 @@ class Shard:
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
             "measured_seconds": min(engine.meter.measured_seconds(now) for engine in self._engines),
         }
+
+    def namespaces(self) -> Counter[str]:
+        """How many primaries each namespace has in this shard."""
+        stores = {id(store): store for store in map(self._primaries, self._engines)}
+        return sum((store.namespaces() for store in stores.values()), Counter[str]())
 
     def middle(self) -> Middle | None:
         """Where half of what its reconciles cost lies on either side; None before any were."""

@@ -167,6 +167,7 @@ class Coordinator:
             except TimeoutError:
                 pass
             self._wake.clear()
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             office = self.candidate.in_office()
             if office is None or not self.view.synced:
                 continue
@@ -196,7 +197,6 @@ class Coordinator:
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
-            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
         if stored.map.version < self.registrar.written:
             return  # the view has not shown this office's own last map write yet (design 4.3)
@@ -218,8 +218,7 @@ class Coordinator:
             self.orders.follow(ordered),
             self.today(),
         )
-        agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
-        self.config.look(self.view.documents.get(DocumentName.CONFIG))
+        agenda = draw_up(look, self.memory, self.config.planning or self.plan_settings, self.clock())
         self.registrar.compare(stored.map, self.config)
         relaid = self.resharding.next_map(look, agenda.cuts)
         if relaid is not None:

@@ -58,6 +58,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         metrics.coordinator.set(int(coordinator is not None and coordinator.in_office))
         if coordinator is not None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
+            metrics.config_refused.set(int(coordinator.config.refused != ""))
             metrics.coordinator_epoch.set(coordinator.epoch)
             metrics.frozen.set(int(coordinator.orders.controls.frozen is not None))
         lookout.measure(metrics)

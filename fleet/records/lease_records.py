@@ -7,6 +7,7 @@ places that hold it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -51,6 +52,8 @@ __all__ = [
     "micro_time",
     "shard_record_from_lease",
 ]
+
+_SPREAD = re.compile(r"\b([0-9a-f]{8}):([0-9]{1,12}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?)(?= |$)")
 
 R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord)
 
@@ -116,6 +119,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         waiting=_each(lease.note("waiting"), WaitingRecord),
         parts=_each(lease.note("parts"), PartRecord),
         rollout=_rollout(lease.note("rollout")),
+        spread=_spread(lease.note("spread")),
         demand=natural(lease.note("demand")),
         weight=_weight(lease.note("weight")),
         version=lease.metadata.resource_version,
@@ -138,6 +142,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
         "parts": _brief(record.parts),
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
+        "spread": _spread_text(record.spread),
         "demand": "" if record.demand is None else str(record.demand),
         "weight": "" if record.weight == 1 else repr(record.weight),
         "left": "" if record.holder else str(record.epoch),
@@ -185,6 +190,16 @@ def _brief(parts: tuple[PartRecord, ...]) -> str:
 
 def _telling(record: ShardLoad | PartRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if value}
+
+
+def _spread_text(spread: tuple[tuple[int, float], ...]) -> str:
+    """The first 8 digits of each hash: a range that begins there has the whole namespace."""
+    return " ".join(f"{value >> 32:08x}:{weight:g}" for value, weight in spread)
+
+
+def _spread(text: str) -> tuple[tuple[int, float], ...]:
+    found = _SPREAD.findall(text)
+    return tuple((int(value, 16) << 32, float(weight)) for value, weight in found)
 
 
 def _weight(text: str) -> float:

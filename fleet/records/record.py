@@ -197,6 +197,8 @@ class MemberRecord:
     """How its controllers fare, with and without the features of the canary."""
     rollout: RolloutRecord | None = None
     """None for a member of a version that knows no canary."""
+    spread: tuple[tuple[int, float], ...] = ()
+    """Hashes of namespaces, rising, each with the objects in its shards from there up to the next: a sketch of them."""
     demand: int | None = None
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
     weight: float = 1.0

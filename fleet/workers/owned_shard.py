@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from fleet.records.record import ShardLoad, SplitPoint
@@ -51,6 +52,8 @@ class OwnedShard(Protocol):
     def generation_of(self, controller: str, key: Key) -> int | None: ...
 
     def figures(self) -> list[Figures]: ...
+
+    def namespaces(self) -> Mapping[str, int]: ...
 
     def measure(self) -> None: ...
 

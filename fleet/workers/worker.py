@@ -26,10 +26,12 @@ from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
 from fleet.workers.departure import Departure
+from fleet.workers.layout_runners import follow_layout
 from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.spread import Spread
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -69,7 +71,7 @@ class Worker:
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
-        self._budget, self._today = WorkerBudget(budget), today
+        self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
         self._turnover, self._rollout = Turnover(settings.name), rollout
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
@@ -161,6 +163,7 @@ class Worker:
             leaving=self._departure.leaving,
             rollout=self._rollout(),
             demand=self._budget.demand,
+            spread=self._spread.look(self.runners),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -247,9 +250,7 @@ class Worker:
         self._check_map()
         stored = self.view.last_map
         shard_map = stored.map if stored is not None else None
-        for each in shard_map.ranges if shard_map is not None else ():
-            if each not in self.runners:
-                self.runners[each] = RangeRunner(each, self._context)
+        follow_layout(self.runners, shard_map, self.view.shards, self._context)
         # Before the map counts as followed: others may have what is given up here once it does.
         if self._budget.follow(stored, self.view.shards, self.member.holder):
             self.member.renew_now.set()

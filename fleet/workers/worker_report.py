@@ -10,6 +10,7 @@ from fleet.records.record import RolloutRecord, ShardLoad
 from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
+from fleet.workers.spread import Point
 from fleet.workers.stuck_records import failing_records, waiting_records
 from shards.keyrange import KeyRange
 
@@ -23,6 +24,7 @@ def report_of(
     leaving: bool,
     rollout: RolloutRecord | None,
     demand: int | None,
+    spread: tuple[Point, ...],
 ) -> Report:
     """now: boot-clock reading; today: the same moment, in seconds since 1970. The rest as in `Report`."""
     loads = _loads(runners)
@@ -35,6 +37,7 @@ def report_of(
         parts=part_records(runners.values()),
         rollout=rollout,
         demand=demand,
+        spread=spread,
     )
 
 

@@ -49,7 +49,7 @@ class Behaviour:
     """How the shards of one member behave. May be changed at any time.
 
     opening_error, prewarm_error, stop_error: raised by activations, standbys and stops. unwarm: standbys never sync.
-    undrained: a reconcile cannot be cancelled. Durations are in seconds.
+    undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard. Durations are in seconds.
     """
 
     prewarm_seconds: float = 0.0
@@ -58,6 +58,7 @@ class Behaviour:
     stop_seconds: float = 0.0
     unwarm: bool = False
     undrained: bool = False
+    namespaces: dict[str, int] = field(default_factory=dict)
     opening_error: Exception | None = None
     prewarm_error: Exception | None = None
     stop_error: Exception | None = None
@@ -119,6 +120,9 @@ class FakeShard:
 
     def waiting(self, most: int) -> list[WaitingKey]:
         return []
+
+    def namespaces(self) -> dict[str, int]:
+        return self.behaviour.namespaces
 
     def figures(self) -> list[Figures]:
         return []

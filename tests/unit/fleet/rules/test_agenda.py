@@ -272,6 +272,19 @@ def test_a_member_that_keeps_what_a_ready_standby_waits_for_is_expelled_once() -
     assert office.look(121.5).expel == (), "its next incarnation holds nothing"
 
 
+def test_a_member_that_keeps_a_range_that_retires_is_expelled() -> None:
+    office = Office()
+    office.settle()
+    office.put(held(WHOLE))
+    office.look(0.0, retiring=frozenset({WHOLE}))
+    office.renew("a", "b")
+    assert office.look(119.0, retiring=frozenset({WHOLE})).expel == ()
+    assert office.look(120.1, retiring=frozenset({WHOLE})).expel == (Holder("a", 3),)
+    office.put(free(WHOLE, ShardStatus.RETIRED))
+    office.memory.expelled.clear()
+    assert office.look(120.2, retiring=frozenset({WHOLE})).expel == ()
+
+
 def test_a_member_that_does_not_repeat_a_loss_is_expelled() -> None:
     office = Office()
     office.settle()
