@@ -229,7 +229,7 @@ class Coordinator:
         for happening in story(self._last_look, look) if self._last_look is not None else ():
             self._tell(happening)
         self._last_look = look
-        agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
+        agenda = draw_up(look, self.memory, self.config.planning or self.plan_settings, self.clock())
         self.registrar.compare(stored.map, self.config)
         relaid = self.resharding.next_map(look, agenda.cuts)
         if relaid is not None:

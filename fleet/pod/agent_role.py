@@ -96,6 +96,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     async def change(found: FleetConfig) -> None:
         if coordinator is not None:
             coordinator.registrar.layout = _layout(plan, found)
+            coordinator.plan_settings = found.plan_settings()
 
     following = asyncio.create_task(follow_config(file, change), name="config file")
     try:
