@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from weakref import WeakSet
@@ -92,6 +93,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     keeping: asyncio.Task[None] | None = None
     try:
         await asyncio.gather(keeper.begin(stop), prober.settled(SETTLE_SECONDS[start.count > 1]))
+        await _rest(start.rest_until, stop)
         keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
@@ -104,6 +106,13 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         watchdog.stop()
         await health.close()
         await transport.close()
+
+
+async def _rest(until: float, stop: asyncio.Event) -> None:
+    """Until that reading of the boot clock, or `stop`."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, until - boot_seconds())):
+            await stop.wait()
 
 
 async def _follow(file: LiveFile | None, runtime: WorkerRuntime) -> None:

@@ -155,7 +155,9 @@ async def test_only_those_that_end_workers_are_quarantined_and_all_others_are_re
                 assert entries["exit"].ended == "exit code 0"
                 assert entries["block"].ended == "exit code 79"
                 assert "reconcile websites default/block" in entries["block"].words
-                # All is quiet now: nobody dies any more.
+                assert "Fatal Python error: Segmentation fault" in pod.log.read_text()
+                # All is quiet now: nobody dies any more, and whoever stayed away comes back.
+                await eventually(lambda: len(pod.children()) == 3, within_seconds=30, what="all workers are back")
                 counts = {name: child.count for name, child in pod.children().items()}
                 await stage.client.merge_patch(WEBSITES, "default", "good-1", {"spec": {"html": "new"}})
                 (tmp_path / "segv").touch()
