@@ -19,6 +19,8 @@ from fleet.records.lease import Lease, Times, check_owner, lease_object, lease_o
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import FLEET_LABEL, KIND_LABEL, Kind, Names
 from fleet.records.record import (
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     CoordinatorRecord,
     FailingRecord,
     Incarnation,
@@ -119,6 +121,7 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         rollout=_rollout(lease.note("rollout")),
         spread=_spread(lease.note("spread")),
         demand=natural(lease.note("demand")),
+        weight=_weight(lease.note("weight")),
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -141,6 +144,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
         "spread": _spread_text(record.spread),
         "demand": "" if record.demand is None else str(record.demand),
+        "weight": "" if record.weight == 1 else repr(record.weight),
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(
@@ -196,6 +200,15 @@ def _spread_text(spread: tuple[tuple[int, float], ...]) -> str:
 def _spread(text: str) -> tuple[tuple[int, float], ...]:
     found = _SPREAD.findall(text)
     return tuple((int(value, 16) << 32, float(weight)) for value, weight in found)
+
+
+def _weight(text: str) -> float:
+    """1 for anything that is no weight: a member that cannot be weighed still counts."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
 
 
 def _rollout(text: str) -> RolloutRecord | None:

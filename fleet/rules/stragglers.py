@@ -5,8 +5,9 @@ from __future__ import annotations
 from fleet.records.record import Holder
 from fleet.rules.handover import is_free, standby_of
 from fleet.rules.look import Look
+from fleet.rules.moves import Move
 from fleet.rules.office_memory import Memory
-from fleet.rules.planner import Move, PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange
 
 

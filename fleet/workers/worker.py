@@ -88,6 +88,7 @@ class Worker:
                 pod=settings.pod,
                 pid=settings.pid,
                 scope=settings.scope,
+                weight=settings.weight,
             ),
             renew_seconds=settings.renew_seconds,
             reaped_predecessor=reaped_predecessor,

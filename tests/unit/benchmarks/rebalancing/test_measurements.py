@@ -76,14 +76,23 @@ class TestRolling:
         assert moves == {"low": 2, "high": 1}
 
 
-def test_a_swap_takes_one_range_of_each_of_two_members_and_another_one_the_next_time() -> None:
-    shards = shard_map(boundaries=equal_boundaries(4), targets=("a", "b", "a", "b"))
-    names = [str(each) for each in shards.ranges]
-    held = dict(zip(names, shards.targets, strict=True))
-    first = swapped(shards, held)
-    assert sorted(first.values()) == ["a", "b"]
-    assert all(held[each] != target for each, target in first.items())
-    assert swapped(replace(shards, version=shards.version + 1), held).keys().isdisjoint(first)
+class TestSwaps:
+    SHARDS = shard_map(boundaries=equal_boundaries(4), targets=("a", "b", "a", "b"))
+
+    def held(self, *members: str) -> dict[str, str]:
+        return dict(zip(map(str, self.SHARDS.ranges), members, strict=True))
+
+    def test_each_of_two_members_gives_a_range_to_the_other_and_another_one_the_next_time(self) -> None:
+        held = self.held("a", "b", "a", "b")
+        first = swapped(self.SHARDS, held, ("a", "b"))
+        assert sorted(first.values()) == ["a", "b"]
+        assert all(held[each] != target for each, target in first.items())
+        again = swapped(replace(self.SHARDS, version=self.SHARDS.version + 1), held, ("a", "b"))
+        assert again.keys().isdisjoint(first)
+
+    def test_who_has_all_gives_until_both_have_as_many(self) -> None:
+        assert list(swapped(self.SHARDS, self.held("a", "a", "a", "a"), ("a", "b")).values()) == ["b"]
+        assert list(swapped(self.SHARDS, self.held("a", "a", "a", "b"), ("a", "b")).values()) == ["b"]
 
 
 @dataclass

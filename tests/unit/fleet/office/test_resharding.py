@@ -18,7 +18,7 @@ from fleet.records.record import Document, DocumentName, ShardRecord, ShardStatu
 from fleet.rules.agenda import Agenda, Look, Memory, draw_up
 from fleet.rules.cuts import Split
 from fleet.rules.layout import is_settled
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, fnv1a64, ranges_from
 from tests.unit.fleet.ownership import Fleet, running
 
