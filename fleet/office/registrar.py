@@ -29,6 +29,9 @@ from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
 log = logging.getLogger(__name__)
 
+SIDE_BY_SIDE = 32
+"""Writes at once: a layout may have thousands of ranges, and a write that waits for its turn must not time out."""
+
 
 @dataclass(frozen=True, slots=True)
 class FleetLayout:
@@ -254,6 +257,12 @@ class Registrar:
 
 
 async def _each(one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> list[BaseException]:
-    """One write per range, side by side. Returns what went wrong after all have ended."""
-    results = await asyncio.gather(*(one(each) for each in ranges), return_exceptions=True)
+    """One write per range, some side by side. Returns what went wrong after all have ended."""
+    turn = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def in_turn(each: KeyRange) -> None:
+        async with turn:
+            await one(each)
+
+    results = await asyncio.gather(*(in_turn(each) for each in ranges), return_exceptions=True)
     return [result for result in results if isinstance(result, BaseException)]
