@@ -263,6 +263,8 @@ class ShardMap:
     protocol: int = PROTOCOL_VERSION
     shares: Mapping[str, Share] = field(default_factory=dict)
     """Per member: what it may use of the fleet's budget of requests. Empty: nobody has planned it."""
+    forgotten: int = 0
+    """The highest epoch of any member whose record was collected: whoever begins without one begins above it (R15)."""
     base_count: int = 0
     """The `shards.count` that the layout was made for; single ranges were split and merged since. 0: as many as it
     has. Another count in the config makes another layout."""

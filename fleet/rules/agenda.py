@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fleet.records.record import Holder, ShardMap, ShardRecord
-from fleet.rules.absences import LONGEST_REQUEST_SECONDS, garbage, gone
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.rules.absences import LONGEST_REQUEST_SECONDS, departed, garbage, gone
 from fleet.rules.assignment import LONGEST_DEBOUNCE, assign
 from fleet.rules.budget_share import next_shares
 from fleet.rules.cuts import Cut
@@ -47,6 +47,8 @@ class Agenda:
     missing: tuple[Holder, ...]
     upkeep: Upkeep
     collect: tuple[ShardRecord, ...]
+    forget: tuple[MemberRecord, ...] = ()
+    """Of members that are gone for good."""
     cuts: tuple[Cut, ...] = ()
 
 
@@ -76,6 +78,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         ),
     )
     collect, unremembered = garbage(look, memory, now)
+    forget, forgotten = departed(look, memory, now)
+    draft = replace(draft, forgotten=forgotten)
     changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered
     if changed:
         draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
@@ -87,6 +91,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         missing=missing,
         upkeep=work,
         collect=collect,
+        forget=forget,
     )
 
 

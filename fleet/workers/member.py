@@ -145,6 +145,7 @@ class Member:
             known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
             reaped_predecessor=self.reaped_predecessor,
             now=self._clock(),
+            forgotten=stored.map.forgotten if stored is not None else 0,
         )
         if isinstance(decision, Wait):
             return decision

@@ -113,6 +113,7 @@ def maps(draw: st.DrawFn) -> ShardMap:
         requests_done=draw(counts),
         config_refused=draw(texts),
         shares=draw(st.dictionaries(member_names, st.builds(Share, counts, counts, counts, counts), max_size=3)),
+        forgotten=draw(counts),
     )
 
 

@@ -287,3 +287,8 @@ def test_every_range_waits_for_one_of_another_key_that_retires() -> None:
     )
     assert found.activate == ()
     assert found.retire == ()
+
+
+def test_a_retired_record_that_names_a_holder_was_mangled_by_hand() -> None:
+    assert is_mangled(shard(WHOLE, status=ShardStatus.RETIRED, holder=Holder("a", 1), holder_text="a@1"))
+    assert not is_mangled(shard(WHOLE, status=ShardStatus.RETIRED, holder=None, holder_text="", epoch=5, released=5))
