@@ -178,6 +178,9 @@ class MemberRecord:
     """None for a member of a version that knows no canary."""
     demand: int | None = None
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
+    foreign: bool = False
+    """Written by another version of the protocol: somebody who is there, of whom nothing is known, and whose record
+    nobody here writes."""
     version: str = ""
     uid: str = ""
 
@@ -208,6 +211,8 @@ class ShardRecord:
     released: int | None = None
     """Release stamp: equals `epoch` when the holder was emptied by a release and not by hand (R3)."""
     last_holder: Holder | None = None
+    foreign: bool = False
+    """Written by another version of the protocol: held, by nobody who is known, and never written here."""
     watermark: Watermark | None = None
     standby: Standby | None = None
     unowned_seconds: float | None = None

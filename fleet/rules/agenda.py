@@ -86,8 +86,12 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     return Agenda(
         map=draft if changed else None,
         moves=moves,
-        fence=tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)),
-        expel=stragglers(look, memory, settings, now),
+        fence=tuple(
+            name
+            for name in memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)
+            if not look.members[name].foreign
+        ),
+        expel=tuple(each for each in stragglers(look, memory, settings, now) if not look.members[each.member].foreign),
         missing=missing,
         upkeep=work,
         collect=collect,

@@ -85,8 +85,8 @@ def echoed(since_version: int, members: Iterable[MemberRecord]) -> bool:
 
 def is_mangled(record: ShardRecord) -> bool:
     """A record that no fleet writes: it names nobody and no release says so, or it is retired and names somebody."""
-    if record.holder is not None:
-        return record.status is ShardStatus.RETIRED
+    if record.foreign or record.holder is not None:
+        return not record.foreign and record.status is ShardStatus.RETIRED
     return record.holder_text != "" or record.released != record.epoch
 
 
