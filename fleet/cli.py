@@ -19,6 +19,7 @@ from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
+from fleet.commands.uninstall import uninstall
 from fleet.commands.version import version
 from shards.errors import ConfigError, ShardError
 
@@ -64,6 +65,7 @@ for command in (
     status,
     undrain,
     unfreeze,
+    uninstall,
     version,
 ):
     cli.add_command(command)
