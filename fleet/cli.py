@@ -23,6 +23,7 @@ from fleet.commands.reshard import reshard
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
+from fleet.commands.uninstall import uninstall
 from fleet.commands.version import version
 from shards.errors import ConfigError, ShardError
 
@@ -72,6 +73,7 @@ for command in (
     status,
     undrain,
     unfreeze,
+    uninstall,
     version,
 ):
     cli.add_command(command)

@@ -20,7 +20,13 @@ from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
 from fleet.office.resharding import Resharding
 from fleet.office.standing_orders import StandingOrders
-from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.coordination import (
+    CasConflict,
+    Coordination,
+    CoordinationUnavailable,
+    CoordinationView,
+    ProtocolMismatch,
+)
 from fleet.records.happening import Happening
 from fleet.records.object_names import Kind
 from fleet.records.record import DocumentName, Incarnation
@@ -187,6 +193,10 @@ class Coordinator:
             except CoordinationUnavailable as error:
                 log.warning("coordinator: no answer (%s)", error)
                 await self._look_again()
+            except ProtocolMismatch as mismatch:
+                # Nobody who knows another protocol is planned for, and what runs goes on (R16).
+                log.error("coordinator: %s", mismatch)
+                await asyncio.sleep(self.lease_seconds)
 
     async def _look_again(self) -> None:
         try:

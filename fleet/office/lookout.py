@@ -135,7 +135,7 @@ class Lookout:
         began = self._clock()
         try:
             stored = await self._coordination.read_map()
-        except MapUnreadable:
+        except (MapUnreadable, ProtocolMismatch):
             stored = None
         self._last_map = stored.map if stored is not None else self._last_map
         shards = await self._coordination.list_shards()

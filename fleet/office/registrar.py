@@ -118,6 +118,10 @@ class Registrar:
             if self._clock() < office.until:
                 log.info("collecting the retired record of %s", record.range)
                 await self.coordination.delete_shard(record)
+        for gone in agenda.forget:
+            if self._clock() < office.until:
+                log.info("member %s is gone for good: its record goes", gone.name)
+                await self.coordination.delete_member(gone)
 
     async def write_map(self, office: Office, new: ShardMap, over: StoredMap) -> StoredMap:
         """The next map, over the one that it was made from."""

@@ -129,6 +129,24 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
     )
 
 
+def foreign_member(lease: Lease, fleet: str) -> MemberRecord | None:
+    """What stands for a member record of another protocol: held, and to be given nothing."""
+    prefix = f"{fleet}-member-"
+    if not lease.metadata.name.startswith(prefix) or lease.label(FLEET_LABEL) not in ("", fleet):
+        return None
+    return MemberRecord(
+        name=lease.metadata.name.removeprefix(prefix),
+        holder=NOBODY_KNOWN,
+        epoch=lease.epoch or 0,
+        lease_seconds=lease.seconds(UNREADABLE_MEMBER_LEASE_SECONDS),
+        leaving=True,
+        pod=lease.note("pod"),
+        foreign=True,
+        version=lease.metadata.resource_version,
+        uid=lease.metadata.uid,
+    )
+
+
 def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, times: Times) -> Object:
     """Raises ConfigError for a name that no Lease can have."""
     notes = {

@@ -206,6 +206,9 @@ class MemberRecord:
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
     weight: float = 1.0
     """Its fair share of the load, as a multiple of another member's: MIN_WEIGHT to MAX_WEIGHT."""
+    foreign: bool = False
+    """Written by another version of the protocol: somebody who is there, of whom nothing is known, and whose record
+    nobody here writes."""
     version: str = ""
     uid: str = ""
 
@@ -236,6 +239,8 @@ class ShardRecord:
     released: int | None = None
     """Release stamp: equals `epoch` when the holder was emptied by a release and not by hand (R3)."""
     last_holder: Holder | None = None
+    foreign: bool = False
+    """Written by another version of the protocol: held, by nobody who is known, and never written here."""
     watermark: Watermark | None = None
     standby: Standby | None = None
     unowned_seconds: float | None = None
@@ -294,6 +299,8 @@ class ShardMap:
     moved_at: int = 0
     """When ranges were last moved by choice, or cut: seconds since 1970 on that coordinator's clock; 0 = never. Only
     ever makes the next such round later."""
+    forgotten: int = 0
+    """The highest epoch of any member whose record was collected: whoever begins without one begins above it (R15)."""
     base_count: int = 0
     """The `shards.count` that the layout was made for; single ranges were split and merged since. 0: as many as it
     has. Another count in the config makes another layout."""

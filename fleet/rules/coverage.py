@@ -88,7 +88,7 @@ class Coverage:
     def _until(self, holder: Holder, members: Mapping[str, MemberRecord], floors: Mapping[str, int]) -> float:
         """Reading up to which it may act, by what was seen; minus infinity where it may not."""
         member, seen = members.get(holder.member), self.watch.sightings.get(holder.member)
-        if member is None or seen is None or member.holder is None or member.epoch != holder.epoch:
+        if member is None or seen is None or member.holder is None or member.epoch != holder.epoch or member.foreign:
             return float("-inf")
         alive = holder.epoch >= floors.get(holder.member, 0)
         return acting_until(seen.since, seen.lease_seconds) if alive else float("-inf")

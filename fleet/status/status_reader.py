@@ -11,9 +11,11 @@ from typing import TypeVar
 import msgspec
 
 from fleet.records.controls import Controls, ControlsUnreadable, parse_controls
+from fleet.records.coordination import ProtocolMismatch
 from fleet.records.document import Unlabelled, labelled_document
 from fleet.records.lease_records import (
     coordinator_record,
+    foreign_member,
     lease_of,
     map_from_configmap,
     member_record_from_lease,
@@ -22,6 +24,7 @@ from fleet.records.lease_records import (
 from fleet.records.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind, Names
 from fleet.records.quarantine import Quarantine, QuarantineUnreadable, parse_quarantine
 from fleet.records.record import CoordinatorRecord, DocumentName, MemberRecord, ShardMap, ShardRecord
+from fleet.records.shard_lease import foreign_shard
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.api.client import Client
 from shards.errors import Forbidden, NotFound, ShardError
@@ -103,9 +106,9 @@ def sight_of(names: Names, shard_map: ShardMap | None, leases: Iterable[Object],
     ages: dict[str, float | None] = {}
     leases_seconds: dict[str, float] = {}
     for item in leases:
-        if shard := shard_record_from_lease(item):
+        if shard := _shard(item, names.fleet):
             shards[shard.range] = shard
-        elif member := member_record_from_lease(item):
+        elif member := _member(item, names.fleet):
             members[member.name] = member
             ages[member.name], leases_seconds[member.name] = renewed_ago(item, now), member.lease_seconds
         elif (lease := lease_of(item)) and lease.label(KIND_LABEL) == Kind.COORDINATOR:
@@ -123,6 +126,22 @@ def sight_of(names: Names, shard_map: ShardMap | None, leases: Iterable[Object],
         renewed_ago={name: age for name, age in ages.items() if age is not None},
         at=now,
     )
+
+
+def _shard(item: Object, fleet: str) -> ShardRecord | None:
+    try:
+        return shard_record_from_lease(item)
+    except ProtocolMismatch:
+        lease = lease_of(item)
+        return foreign_shard(lease, fleet) if lease is not None else None
+
+
+def _member(item: Object, fleet: str) -> MemberRecord | None:
+    try:
+        return member_record_from_lease(item)
+    except ProtocolMismatch:
+        lease = lease_of(item)
+        return foreign_member(lease, fleet) if lease is not None else None
 
 
 def renewed_ago(lease: Object, now: float) -> float | None:

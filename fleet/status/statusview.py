@@ -213,6 +213,8 @@ def _shard_state(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: st
     if is_free(record, shard_map):
         former = record.holder or record.last_holder
         return ShardState.FREE, f"{waits}; last held by {former}" if former else waits
+    if record.foreign:
+        return ShardState.HELD, "its Lease is of another version of the protocol: nobody here reads or writes it"
     if record.holder is None:
         return ShardState.HELD, "its Lease was edited by hand; the coordinator mends it"
     return _held(sight, shard_map, record, record.holder, target)

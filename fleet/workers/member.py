@@ -7,13 +7,21 @@ incarnation.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fleet.health.telemetry import Telemetry
-from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.coordination import (
+    CasConflict,
+    Coordination,
+    CoordinationUnavailable,
+    CoordinationView,
+    MapUnreadable,
+    ProtocolMismatch,
+)
 from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
@@ -111,6 +119,9 @@ class Member:
             try:
                 if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
                     await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
+                if view.last_map is None:
+                    with contextlib.suppress(MapUnreadable):
+                        await self.coordination.read_map()  # R16: one of another protocol is refused by who begins
                 check()
                 found = await self.coordination.read_member(self.draft.name)
                 sighting = sight(
@@ -122,6 +133,13 @@ class Member:
                 wait = await self._try(view, found, sighting)
             except CasConflict:
                 await _pause(stop, RETRY_SECONDS * self._rng.random())
+                continue
+            except ProtocolMismatch as mismatch:
+                if not self._attempted:
+                    raise
+                # It was a member before: what runs is not ended by what somebody wrote since.
+                log.error("joining waits: %s", mismatch)
+                await _pause(stop, self.renew_seconds)
                 continue
             except CoordinationUnavailable as error:
                 log.warning("joining: no answer (%s)", error)
@@ -148,6 +166,7 @@ class Member:
             known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
             reaped_predecessor=self.reaped_predecessor,
             now=self._clock(),
+            forgotten=stored.map.forgotten if stored is not None else 0,
         )
         if isinstance(decision, Wait):
             return decision
@@ -221,6 +240,9 @@ class Member:
         except CoordinationUnavailable as error:
             log.warning("renewal: no answer (%s)", error)
             return self.renew_seconds / 4
+        except ProtocolMismatch as mismatch:
+            self.lose(str(mismatch))
+            return 0.0
         if self._record is not record:
             return 0.0
         if live is None:
