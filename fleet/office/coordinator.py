@@ -92,6 +92,7 @@ class Coordinator:
             rng=rng,
         )
         self._setbacks = 0
+        self._quiet_until = float("-inf")
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
 
@@ -212,6 +213,9 @@ class Coordinator:
             self._setbacks = self.view.history_went_back
             self.memory = Memory()
             self.registrar.restored()
+            self._quiet_until = self.clock() + self.lease_seconds
+        if self.clock() < self._quiet_until:
+            return  # whoever has not noticed yet acts on what the restored records do not know
         stored = self.view.map
         if stored is None:
             last = self.view.last_map

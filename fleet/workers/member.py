@@ -92,6 +92,7 @@ class Member:
         self._record: MemberRecord | None = None
         self._until = float("-inf")
         self._attempted = 0
+        self._not_before = float("-inf")
 
     @property
     def epoch(self) -> int:
@@ -116,6 +117,9 @@ class Member:
         sighting: Sighting | None = None
         said = ""
         while not stop.is_set():
+            if self._clock() < self._not_before:
+                await _pause(stop, self._not_before - self._clock())
+                continue
             try:
                 if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
                     await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
@@ -264,8 +268,13 @@ class Member:
             self._on_change()
 
     def lose_history(self) -> None:
-        """The store of the records was restored: this incarnation may never have been (R14)."""
+        """The store of the records was restored: this incarnation may never have been (R14).
+
+        Who notices first must not take what the restored records say is its own: others act on what they own since the
+        backup, for a lease at most, as no renewal of theirs can succeed any more.
+        """
         self.telemetry.history_lost()
+        self._not_before = self._clock() + self.draft.lease_seconds
         self.lose("the server's history went back (R14)")
 
     # -- leaving ----------------------------------------------------------------------------------------------------
