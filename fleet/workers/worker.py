@@ -26,6 +26,7 @@ from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
 from fleet.workers.departure import Departure
+from fleet.workers.former_ranges import forget_former
 from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
@@ -70,8 +71,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today = WorkerBudget(budget), today
-        self._turnover, self._rollout = Turnover(settings.name), rollout
-        self._followed = 0
+        self._turnover, self._rollout, self._followed = Turnover(settings.name), rollout, 0
         self._opened: dict[KeyRange, int] = {}
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
@@ -266,6 +266,7 @@ class Worker:
                     outdated=each == anew and runner.outdated and not leaving,
                 )
             )
+        forget_former(self.runners, shard_map, self.view.shards, me)
         self._departure.looked()
         self._follow_map()
         self._report_openings()
