@@ -16,6 +16,7 @@ from fleet.commands.dev import dev
 from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.commands.freeze import freeze, unfreeze
+from fleet.commands.reshard import reshard
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
@@ -59,6 +60,7 @@ for command in (
     dev,
     drain,
     freeze,
+    reshard,
     run,
     serve,
     status,

@@ -20,7 +20,7 @@ from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.pod.preflight import check_key
 from fleet.processes.child import ChildStart
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of
 from shards.clock import boot_seconds
@@ -59,6 +59,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         metrics.coordinator.set(int(coordinator is not None and coordinator.in_office))
         if coordinator is not None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
+            metrics.config_refused.set(int(coordinator.config.refused != ""))
             metrics.coordinator_epoch.set(coordinator.epoch)
             metrics.frozen.set(int(coordinator.orders.controls.frozen is not None))
         lookout.measure(metrics)
@@ -154,7 +155,9 @@ def _make_coordinator(
         plan_settings=PlanSettings(
             churn_per_round=config.rebalance.churn_per_round,
             cooldown_seconds=config.rebalance.cooldown_seconds,
+            tolerance=config.rebalance.tolerance,
             restart_grace_seconds=config.rebalance.restart_grace_seconds,
+            auto_split=config.shards.auto_split,
         ),
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,

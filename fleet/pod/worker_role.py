@@ -153,6 +153,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
             partition_keys=plan.partition_keys,
             leave_seconds=config.workers.leave_seconds,
             drain_seconds=config.workers.drain_seconds,
+            weight=plan.weight,
         ),
         Incarnation(start.supervisor_id, start.count),
         make_shard,

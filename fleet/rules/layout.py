@@ -8,13 +8,14 @@ made when nothing retires any more and every range has an active record.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from fleet.records.record import ShardMap, ShardRecord, ShardStatus
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from shards.keyrange import SPACE, KeyRange, PartitionKey, equal_boundaries, range_of, ranges_from
 from shards.versions import at_least
@@ -105,18 +106,19 @@ def relaid(
 def heirs_of(
     boundaries: Sequence[int], shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]
 ) -> tuple[Heir, ...]:
-    """Per new range, who holds most of its hashes. Under another key the same hashes are other objects: there it keeps
-    every member's part of the whole as it is."""
+    """Per new range, who holds most of its hashes; of several, who inherits least so far. Under another key the same
+    hashes are other objects: there it keeps every member's part of the whole as it is."""
     old = shard_map.ranges
     holders = [_holder(each, target, shard_map, shards) for each, target in zip(old, shard_map.targets, strict=True)]
-    found = []
+    found, inherited = [], Counter[str]()
     for each in ranges_from(tuple(boundaries)):
         held: dict[str, int] = {}
         for i in range(range_of(each.first, shard_map.boundaries), range_of(each.last, shard_map.boundaries) + 1):
             width = min(each.last, old[i].last) - max(each.first, old[i].first) + 1
             held[holders[i]] = held.get(holders[i], 0) + width
         held.pop("", None)
-        best = min(held, key=lambda name: (-held[name], name), default="")
+        best = min(held, key=lambda name: (-held[name], inherited[name], name), default="")
+        inherited[best] += 1
         found.append(Heir(best, held.get(best, 0) / (each.last - each.first + 1)))
     return tuple(found)
 
@@ -129,6 +131,11 @@ def _holder(each: KeyRange, target: str, shard_map: ShardMap, shards: Mapping[Ke
 
 
 # -- boundaries ------------------------------------------------------------------------------------------------------
+
+
+def namespace_points(members: Iterable[MemberRecord]) -> list[Point]:
+    """What living members report of the namespaces of their objects."""
+    return [point for member in members if member.holder is not None for point in member.spread]
 
 
 def boundaries_for(count: int, key: PartitionKey, points: Sequence[Point] = ()) -> tuple[int, ...]:

@@ -138,6 +138,7 @@ class FleetStatus(_Row, frozen=True):
     some each. waiting, waiting_keys: the same of keys that wait for long.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
     of that pod is known. frozen: null while shards may move. controls_trouble: why what is ordered cannot be read.
+    config_refused: why the newest config is not followed, after its version.
     """
 
     fleet: str
@@ -157,6 +158,7 @@ class FleetStatus(_Row, frozen=True):
     frozen: OrderRow | None = None
     drained: tuple[OrderRow, ...] = ()
     controls_trouble: str = ""
+    config_refused: str = ""
 
     @property
     def complete(self) -> bool:

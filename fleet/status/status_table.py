@@ -84,11 +84,13 @@ def _headline(status: FleetStatus) -> Text:
 
 
 def _orders(status: FleetStatus) -> list[Text]:
-    """What people ordered, a line each."""
+    """What people ordered and wrote, a line each."""
     lines = [] if status.frozen is None else [f"frozen{_told(status.frozen)}; fleet unfreeze ends it"]
     lines += [f"{each.name} is drained{_told(each)}; fleet undrain {each.name} ends it" for each in status.drained]
     if status.controls_trouble:
         lines.append(f"what is ordered cannot be read, and changes nothing: {status.controls_trouble}")
+    if status.config_refused:
+        lines.append(f"the fleet's config is refused, and the layout stays as it is: {status.config_refused}")
     return [Text(line, "yellow") for line in lines]
 
 

@@ -45,6 +45,7 @@ class Report:
     parts: tuple[PartRecord, ...] = ()
     rollout: RolloutRecord | None = None
     demand: int | None = None
+    spread: tuple[tuple[int, float], ...] = ()
 
 
 class Member:
@@ -201,6 +202,7 @@ class Member:
             parts=report.parts,
             rollout=report.rollout,
             demand=report.demand,
+            spread=report.spread,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

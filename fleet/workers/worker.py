@@ -26,11 +26,12 @@ from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
 from fleet.workers.departure import Departure
-from fleet.workers.former_ranges import forget_former
+from fleet.workers.layout_runners import follow_layout
 from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.spread import Spread
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -70,8 +71,9 @@ class Worker:
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
-        self._budget, self._today = WorkerBudget(budget), today
-        self._turnover, self._rollout, self._followed = Turnover(settings.name), rollout, 0
+        self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
+        self._turnover, self._rollout = Turnover(settings.name), rollout
+        self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
@@ -86,6 +88,7 @@ class Worker:
                 pod=settings.pod,
                 pid=settings.pid,
                 scope=settings.scope,
+                weight=settings.weight,
             ),
             renew_seconds=settings.renew_seconds,
             reaped_predecessor=reaped_predecessor,
@@ -160,6 +163,7 @@ class Worker:
             leaving=self._departure.leaving,
             rollout=self._rollout(),
             demand=self._budget.demand,
+            spread=self._spread.look(self.runners),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -246,9 +250,7 @@ class Worker:
         self._check_map()
         stored = self.view.last_map
         shard_map = stored.map if stored is not None else None
-        for each in shard_map.ranges if shard_map is not None else ():
-            if each not in self.runners:
-                self.runners[each] = RangeRunner(each, self._context)
+        follow_layout(self.runners, shard_map, self.view.shards, self._context)
         # Before the map counts as followed: others may have what is given up here once it does.
         if self._budget.follow(stored, self.view.shards, self.member.holder):
             self.member.renew_now.set()
@@ -266,7 +268,6 @@ class Worker:
                     outdated=each == anew and runner.outdated and not leaving,
                 )
             )
-        forget_former(self.runners, shard_map, self.view.shards, me)
         self._departure.looked()
         self._follow_map()
         self._report_openings()

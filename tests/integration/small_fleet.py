@@ -28,7 +28,7 @@ from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.office.lookout import Lookout
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.part_records import rollout_record
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed
@@ -134,6 +134,7 @@ class SmallFleet:
             renew_seconds=self.lease_seconds / 4,
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
             clock=loop_seconds,
+            today=loop_seconds,
             rng=random.Random(2),
             telemetry=self.telemetry[name],
         )

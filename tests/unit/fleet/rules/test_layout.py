@@ -60,6 +60,10 @@ def test_each_new_range_begins_with_the_member_that_holds_most_of_its_hashes() -
     assert after(thirds, Wanted(2, UID, "11")).targets == ("a", "b")
 
 
+def test_members_that_hold_as_much_inherit_as_much() -> None:
+    assert after(mapped(8), Wanted(4, UID, "11")).targets == ("a", "b", "a", "b")
+
+
 def test_a_record_s_living_holder_counts_before_the_target() -> None:
     shown = mapped(2)
     records = held(shown) | {HALVES[0]: shard(HALVES[0], holder=Holder("c", 3), holder_text="c@3")}
