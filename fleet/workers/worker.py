@@ -72,8 +72,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
-        self._turnover, self._rollout = Turnover(settings.name), rollout
-        self._followed = 0
+        self._turnover, self._rollout, self._followed = Turnover(settings.name), rollout, 0
         self._opened: dict[KeyRange, int] = {}
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
