@@ -16,12 +16,14 @@ from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Office
 from fleet.office.config_follower import ConfigFollower
 from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
+from fleet.records.happening import Happening
+from fleet.records.object_names import Kind
 from fleet.records.record import Holder, ShardMap, ShardRecord, StoredMap
 from fleet.rules.agenda import Absence, Agenda, Memory
 from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
 from fleet.rules.refusal import check_map
-from fleet.rules.reshard import activated, may_retire, rebuilt, retired
+from fleet.rules.reshard import activated, clear_ranges, may_retire, rebuilt, retired
 from shards.clock import Clock
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
@@ -47,13 +49,21 @@ class Registrar:
     written: version of the last map that it wrote; 0 before the first. Nobody plans on a view that shows an older one.
     """
 
-    def __init__(self, coordination: Coordination, layout: FleetLayout, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        coordination: Coordination,
+        layout: FleetLayout,
+        clock: Clock,
+        telemetry: Telemetry,
+        tell: Callable[[Happening], None] = lambda happening: None,
+    ) -> None:
         self.coordination = coordination
         self.layout = layout
         self.written = 0
         self._compared: tuple[int, PartitionKey] | None = None
         self._clock = clock
         self._telemetry = telemetry
+        self._tell = tell
 
     def restored(self) -> None:
         """The store went back: nothing that was written before says anything about it (R14)."""
@@ -170,7 +180,9 @@ class Registrar:
             log.info("member %s moved while it was being fenced: its timer starts again", name)
             return
         self._telemetry.fenced()
-        log.warning("fenced %s below epoch %d: silent for %.1f s", name, record.epoch, now - sighting.since)
+        what = f"fenced {name} below epoch {record.epoch}: silent for {now - sighting.since:.1f} s"
+        log.warning("%s", what)
+        self._tell(Happening("Fenced", what, Kind.MEMBER, name, warning=True))
 
     async def _expel(self, office: Office, incarnation: Holder, memory: Memory) -> None:
         live = await self.coordination.read_member(incarnation.member)
@@ -182,7 +194,9 @@ class Registrar:
             log.info("member %s renewed while it was being expelled: once more", incarnation)
             return
         memory.expelled[incarnation.member] = incarnation.epoch
-        log.warning("expelled %s: it renews but does not follow", incarnation)
+        what = f"expelled {incarnation}: it renews but does not follow"
+        log.warning("%s", what)
+        self._tell(Happening("Expelled", what, Kind.MEMBER, incarnation.member, warning=True))
 
     # -- shard records ----------------------------------------------------------------------------------------------
 
@@ -191,7 +205,7 @@ class Registrar:
         if live_map is None:
             return
         found = {record.range: record for record in first_reads}
-        others = await self.coordination.list_shards()
+        clear = clear_ranges(live_map.map, await self.coordination.list_shards())
         members = await self.coordination.list_members()
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
         if agenda.map is None:
@@ -202,7 +216,7 @@ class Registrar:
                 wanted,
                 found.get(wanted),
                 live_map.map,
-                others,
+                clear,
                 members,
                 just_opened=wanted in opened_here,
             )

@@ -143,6 +143,24 @@ class QuarantineRow(_Row, frozen=True):
     generation: int
 
 
+class FilterRow(_Row, frozen=True):
+    """Who keeps foreign objects out of so many views of a resource. filter: in force, `local` for the workers.
+
+    best: the one that the API server could apply, "" where it could none. verdict: proven, refuted or unknown; why, as
+    one member has it. foreign: objects that came although it excludes them, since the members began.
+    probed_seconds_ago: of the member whose last answer is the oldest; null where one never got any.
+    """
+
+    resource: str
+    filter: str
+    views: int
+    best: str
+    verdict: str
+    why: str
+    foreign: int
+    probed_seconds_ago: float | None
+
+
 class OrderRow(_Row, frozen=True):
     """What somebody ordered. name: of a drained member or pod, "" for the whole fleet. since: RFC 3339."""
 
@@ -160,6 +178,7 @@ class FleetStatus(_Row, frozen=True):
     suspects of that; quarantine_trouble: why that cannot be read. paused_keys: how many objects are paused.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
     of that pod is known. frozen: null while shards may move. controls_trouble: why what is ordered cannot be read.
+    config_refused: why the newest config is not followed, after its version.
     """
 
     fleet: str
@@ -176,9 +195,11 @@ class FleetStatus(_Row, frozen=True):
     failing: tuple[FailingRow, ...] = ()
     waiting_keys: int = 0
     waiting: tuple[WaitingRow, ...] = ()
+    filters: tuple[FilterRow, ...] = ()
     frozen: OrderRow | None = None
     drained: tuple[OrderRow, ...] = ()
     controls_trouble: str = ""
+    config_refused: str = ""
 
     @property
     def complete(self) -> bool:

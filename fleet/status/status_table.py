@@ -22,7 +22,7 @@ _MEMBER_STYLES = {
 }
 _NO_WIDTH = 10_000
 _NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
-_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times", "deaths", "generation"}
+_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times", "deaths", "generation", "views", "foreign"}
 _WRAPPED = ("why", "last error", "because", "last words")
 _FAILING, _WAITING = "bold red", "yellow"
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
@@ -47,7 +47,7 @@ def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None
         members = Measurement.get(console, free, _members(status)).maximum
         return max(members, Measurement.get(console, free, _shards(status, 0)).minimum)  # the same here
 
-    _print(render(status), stream, least)
+    _print(Group(render(status), *filters(status)), stream, least)
 
 
 def write_quarantine(rows: Sequence[QuarantineRow], stream: TextIO) -> None:
@@ -113,11 +113,13 @@ def _headline(status: FleetStatus) -> Text:
 
 
 def _orders(status: FleetStatus) -> list[Text]:
-    """What people ordered, a line each."""
+    """What people ordered and wrote, a line each."""
     lines = [] if status.frozen is None else [f"frozen{_told(status.frozen)}; fleet unfreeze ends it"]
     lines += [f"{each.name} is drained{_told(each)}; fleet undrain {each.name} ends it" for each in status.drained]
     if status.controls_trouble:
         lines.append(f"what is ordered cannot be read, and changes nothing: {status.controls_trouble}")
+    if status.config_refused:
+        lines.append(f"the fleet's config is refused, and the layout stays as it is: {status.config_refused}")
     return [Text(line, "yellow") for line in lines]
 
 
@@ -236,6 +238,26 @@ def _quarantine(rows: Sequence[QuarantineRow]) -> Table:
 
 def _trouble(why: str) -> Text:
     return Text(f"the quarantine cannot be read: {why}", "yellow")
+
+
+def filters(status: FleetStatus) -> list[RenderableType]:
+    """Who keeps foreign objects out of the views: a table, where members say it."""
+    if not status.filters:
+        return []
+    table = _table("resource", "filter", "views", "foreign", "probed", "why")
+    for row in status.filters:
+        better = bool(row.best) and row.filter != row.best
+        ago = "" if row.probed_seconds_ago is None else f"{_lasting(row.probed_seconds_ago)} ago"
+        why = f"{row.best} {row.verdict or 'is off'}{': ' if row.why else ''}{row.why}" if better else ""
+        table.add_row(
+            row.resource,
+            Text(row.filter, "yellow" if better else "green"),
+            str(row.views),
+            Text(str(row.foreign), "yellow" if row.foreign else ""),
+            ago,
+            why,
+        )
+    return [Text(""), table]
 
 
 def _lasting(seconds: float | None) -> str:

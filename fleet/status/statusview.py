@@ -24,6 +24,7 @@ from fleet.records.record import (
     ShardStatus,
 )
 from fleet.rules.handover import is_free, standby_of
+from fleet.status.filter_rows import filter_rows
 from fleet.status.status_rows import (
     OWNED_STATES,
     FailingRow,
@@ -100,10 +101,12 @@ def fleet_status(sight: Sight) -> FleetStatus:
         paused_keys=sum(row.paused for row in rows),
         quarantine=quarantine_rows(sight.quarantine.entries.values()),
         quarantine_trouble=sight.quarantine_trouble,
+        filters=filter_rows(sight.members.values(), sight.at),
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
         frozen=_order_row("", sight.controls.frozen) if sight.controls and sight.controls.frozen else None,
         drained=tuple(_order_row(*each) for each in sorted((sight.controls or Controls()).drained.items())),
         controls_trouble=sight.controls_trouble,
+        config_refused=shard_map.config_refused if shard_map else "",
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
     Holder,
@@ -44,7 +45,9 @@ class Report:
     waiting: tuple[WaitingRecord, ...] = ()
     parts: tuple[PartRecord, ...] = ()
     rollout: RolloutRecord | None = None
+    filters: tuple[FilterRecord, ...] = ()
     demand: int | None = None
+    spread: tuple[tuple[int, float], ...] = ()
 
 
 class Member:
@@ -200,7 +203,9 @@ class Member:
             waiting=report.waiting,
             parts=report.parts,
             rollout=report.rollout,
+            filters=report.filters,
             demand=report.demand,
+            spread=report.spread,
         )
         self._attempted = new.renewals
         sent_at = self._clock()

@@ -109,9 +109,13 @@ REFUSED = {
         "queue: {baseDelaySeconds: 5, maxDelaySeconds: 1}",
         "queue.maxDelaySeconds: 1 is below baseDelaySeconds (5); write the longer delay here",
     ),
-    "what this version cannot do": (
-        "shards: {autoSplit: true}",
-        "shards.autoSplit: this version supports false only; leave the field out",
+    "a worker that weighs nothing": (
+        "workers: {weight: 0}",
+        "workers.weight: 0 is out of bounds; write at least 0.01, at most 100",
+    ),
+    "a tolerance of nothing": (
+        "rebalance: {tolerance: 0}",
+        "rebalance.tolerance: 0 is out of bounds; write at least 0.01, at most 1",
     ),
     "a fence that does not exist": (
         "featureGates: {AdmissionFence: true}",

@@ -13,6 +13,7 @@ from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config_file import config_from
 from fleet.health.metrics import FleetMetrics
 from fleet.pod.plan import RunPlan
+from fleet.pod.pod_events import event_poster
 from fleet.pod.worker_role import _make_runtime, _make_worker, _rest
 from fleet.processes.child import ChildStart
 from fleet.processes.heartbeat import Heartbeat
@@ -59,8 +60,9 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
     plan, registry = plan_with(tmp_path, **client), CollectorRegistry()
     transport = await connect(kubeconfig=plan.kubeconfig, metrics=RequestMetrics(registry))
     try:
-        runtime = await _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
-        worker = _make_worker(START, plan, runtime, FleetMetrics(registry))
+        runtime = _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
+        events = event_poster(plan, transport, "web-0-0", lambda: "1")
+        worker = _make_worker(START, plan, runtime, FleetMetrics(registry), events)
         assert isinstance(worker.coordination, KubernetesCoordination)
         assert worker.coordination._api.transport is transport
         assert runtime.limited is not transport
