@@ -145,7 +145,7 @@ async def test_an_answer_that_is_no_list_is_not_the_last_question() -> None:
     async def garbage(*_: object, **__: object) -> bytes:
         return b"<html>a captive portal</html>"
 
-    rig.world.transport.inner.request = garbage  # type: ignore[method-assign, assignment]
+    rig.world.transport.inner.request = garbage  # type: ignore[method-assign]
     async with probing(rig):
         assert set(rig.verdicts.values()) == {Verdict.UNKNOWN}
         rig.world.transport.inner.request = inner  # type: ignore[method-assign]
