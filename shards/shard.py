@@ -9,6 +9,7 @@ The right to act is the tenure that `activate` gets; a shard never acts before, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
@@ -28,6 +29,7 @@ from shards.queue.sentences import clause
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.engine import Engine
 from shards.reconciling.figures import Figures, figures_of
+from shards.reconciling.key_costs import Middle, middle_of
 from shards.runtime import WorkerRuntime
 from shards.shard_gate import ShardGate
 from shards.shard_views import ShardView, make_engine, make_views
@@ -207,7 +209,7 @@ class Shard:
 
     def load(self) -> dict[str, float]:
         """Figures of now (objects, queue_depth, parked, failing, waiting, paused, quarantined) and, per second, of the
-        last minute."""
+        last minute. measured_seconds: for how long reconciles have run."""
         now = self._runtime.clock()
         primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
         rates = [engine.meter.rates(now) for engine in self._engines]
@@ -221,7 +223,17 @@ class Shard:
             "quarantined": float(sum(engine.admission.counts[1] for engine in self._engines)),
             "reconciles_per_second": sum(rate for rate, _ in rates),
             "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
+            "measured_seconds": min(engine.meter.measured_seconds(now) for engine in self._engines),
         }
+
+    def middle(self) -> Middle | None:
+        """Where half of what its reconciles cost lies on either side; None before any were."""
+        return middle_of(engine.meter.costs for engine in self._engines)
+
+    def namespaces(self) -> Counter[str]:
+        """How many primaries each namespace has in this shard."""
+        stores = {id(store): store for store in map(self._primaries, self._engines)}
+        return sum((store.namespaces() for store in stores.values()), Counter[str]())
 
     def figures(self) -> list[Figures]:
         """What its controllers did lately."""

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from weakref import WeakSet
 
+from fleet.backends.event_poster import EventPoster
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.live_file import LiveFile
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.health.range_steps import written_to_log
+from fleet.health.telemetry import Telemetry
 from fleet.logs.logs import dropped_lines
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.pod.pod_events import event_poster
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
 from fleet.records.record import Document, DocumentName, Incarnation
 from fleet.workers.filter_records import filter_records
 from fleet.workers.part_records import rollout_record
+from fleet.workers.quarantine_events import QuarantineEvents
 from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
+from fleet.workers.range_events import told_as_events
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed, open_journal
@@ -59,8 +65,10 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     runtime = _make_runtime(plan, transport, ShardMetrics(registry), journal)
     if start.flights is not None:
         runtime.in_flight = start.flights
-    worker = _make_worker(start, plan, runtime, metrics)
-    keeper = _make_keeper(start, plan, runtime, metrics, worker)
+    name = member_name(plan, start.slot)
+    events = event_poster(plan, transport, name, lambda: str(worker.member.epoch))
+    worker = _make_worker(start, plan, runtime, metrics, events)
+    keeper = _make_keeper(start, plan, runtime, QuarantineEvents(metrics, events.tell), worker)
     if start.recycled:
         metrics.recycled()
     watchdog = Watchdog(
@@ -81,20 +89,30 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     prober = _make_prober(plan, runtime, member_name(plan, start.slot))
     probing = asyncio.create_task(prober.run(), name="filters")
     following = asyncio.create_task(_follow(file, runtime), name="config file")
+    posting = asyncio.create_task(events.run(), name="events")
     keeping: asyncio.Task[None] | None = None
     try:
         await asyncio.gather(keeper.begin(stop), prober.settled(SETTLE_SECONDS[start.count > 1]))
+        await _rest(start.rest_until, stop)
         keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
         probing.cancel()
+        posting.cancel()
         if keeping is not None:
             keeping.cancel()
         watchdog.stop()
         await health.close()
         await transport.close()
+
+
+async def _rest(until: float, stop: asyncio.Event) -> None:
+    """Until that reading of the boot clock, or `stop`."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, until - boot_seconds())):
+            await stop.wait()
 
 
 async def _follow(file: LiveFile | None, runtime: WorkerRuntime) -> None:
@@ -123,7 +141,9 @@ def _make_runtime(plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics
     )
 
 
-def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics) -> Worker:
+def _make_worker(
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, events: EventPoster
+) -> Worker:
     config, settings = plan.config, runtime.settings
     name = member_name(plan, start.slot)
 
@@ -156,6 +176,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
             partition_keys=plan.partition_keys,
             leave_seconds=config.workers.leave_seconds,
             drain_seconds=config.workers.drain_seconds,
+            weight=plan.weight,
         ),
         Incarnation(start.supervisor_id, start.count),
         make_shard,
@@ -164,7 +185,7 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         budget=runtime.limiter,
         rollout=lambda: rollout_record(runtime.gates.rollout),
         filters=lambda: filter_records(shards, runtime.filters, runtime.clock(), time.time()),
-        observers=(written_to_log, noted_in(runtime.journal)),
+        observers=(written_to_log, noted_in(runtime.journal), told_as_events(events.tell)),
     )
     return worker
 
@@ -184,7 +205,7 @@ def _make_prober(plan: RunPlan, runtime: WorkerRuntime, member: str) -> Prober:
 
 
 def _make_keeper(
-    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, worker: Worker
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, telemetry: Telemetry, worker: Worker
 ) -> QuarantineKeeper:
     def document() -> Document | None:
         return worker.view.documents.get(DocumentName.QUARANTINE) if worker.has_view else None
@@ -192,12 +213,16 @@ def _make_keeper(
     return QuarantineKeeper(
         worker.coordination,
         runtime.suspects,
-        KeeperSettings(worker.settings.name, plan.revision, plan.config.shards.partition_by),
+        KeeperSettings(worker.settings.name, plan.revision),
         deaths=start.deaths,
         counted=start.flights.counted if start.flights is not None else lambda: None,
         document=document,
-        shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
-        telemetry=metrics,
+        shards=lambda: [
+            (each, runner.shard)
+            for each, runner in worker.runners.items()
+            if runner.shard is not None and runner.shard.open
+        ],
+        telemetry=telemetry,
         today=time.time,
     )
 

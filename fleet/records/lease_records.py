@@ -7,6 +7,7 @@ places that hold it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from fleet.records.lease import Lease, Times, check_owner, lease_object, lease_o
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import FLEET_LABEL, KIND_LABEL, Kind, Names
 from fleet.records.record import (
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     CoordinatorRecord,
     FailingRecord,
     Incarnation,
@@ -50,6 +53,8 @@ __all__ = [
     "micro_time",
     "shard_record_from_lease",
 ]
+
+_SPREAD = re.compile(r"\b([0-9a-f]{8}):([0-9]{1,12}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?)(?= |$)")
 
 R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord, FilterRecord)
 
@@ -116,7 +121,27 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         parts=_each(lease.note("parts"), PartRecord),
         rollout=_rollout(lease.note("rollout")),
         filters=_each(lease.note("filters"), FilterRecord),
+        spread=_spread(lease.note("spread")),
         demand=natural(lease.note("demand")),
+        weight=_weight(lease.note("weight")),
+        version=lease.metadata.resource_version,
+        uid=lease.metadata.uid,
+    )
+
+
+def foreign_member(lease: Lease, fleet: str) -> MemberRecord | None:
+    """What stands for a member record of another protocol: held, and to be given nothing."""
+    prefix = f"{fleet}-member-"
+    if not lease.metadata.name.startswith(prefix) or lease.label(FLEET_LABEL) not in ("", fleet):
+        return None
+    return MemberRecord(
+        name=lease.metadata.name.removeprefix(prefix),
+        holder=NOBODY_KNOWN,
+        epoch=lease.epoch or 0,
+        lease_seconds=lease.seconds(UNREADABLE_MEMBER_LEASE_SECONDS),
+        leaving=True,
+        pod=lease.note("pod"),
+        foreign=True,
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -138,7 +163,9 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "parts": _brief(record.parts),
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
         "filters": _brief(record.filters),
+        "spread": _spread_text(record.spread),
         "demand": "" if record.demand is None else str(record.demand),
+        "weight": "" if record.weight == 1 else repr(record.weight),
         "left": "" if record.holder else str(record.epoch),
     }
     return lease_object(
@@ -184,6 +211,25 @@ def _brief(parts: tuple[PartRecord, ...] | tuple[FilterRecord, ...]) -> str:
 
 def _telling(record: ShardLoad | PartRecord | FilterRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if value}
+
+
+def _weight(text: str) -> float:
+    """1 for anything that is no weight: a member that cannot be weighed still counts."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
+
+
+def _spread_text(spread: tuple[tuple[int, float], ...]) -> str:
+    """The first 8 digits of each hash: a range that begins there has the whole namespace."""
+    return " ".join(f"{value >> 32:08x}:{weight:g}" for value, weight in spread)
+
+
+def _spread(text: str) -> tuple[tuple[int, float], ...]:
+    found = _SPREAD.findall(text)
+    return tuple((int(value, 16) << 32, float(weight)) for value, weight in found)
 
 
 def _rollout(text: str) -> RolloutRecord | None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fleet.records.record import Holder, ShardMap, ShardRecord
-from fleet.rules.absences import LONGEST_REQUEST_SECONDS, garbage, gone
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.rules.absences import LONGEST_REQUEST_SECONDS, departed, garbage, gone
 from fleet.rules.assignment import LONGEST_DEBOUNCE, assign
 from fleet.rules.budget_share import next_shares
 from fleet.rules.cuts import Cut
 from fleet.rules.look import Look
 from fleet.rules.membership import floors
+from fleet.rules.moves import Move
 from fleet.rules.office_memory import Absence, Memory
-from fleet.rules.planner import Move, PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.reshard import Upkeep, remembered_epochs, upkeep
 from fleet.rules.stragglers import stragglers
 
@@ -47,6 +48,8 @@ class Agenda:
     missing: tuple[Holder, ...]
     upkeep: Upkeep
     collect: tuple[ShardRecord, ...]
+    forget: tuple[MemberRecord, ...] = ()
+    """Of members that are gone for good."""
     cuts: tuple[Cut, ...] = ()
 
 
@@ -57,7 +60,10 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     silent = memory.watch.silent(look.members, now)
     dead, missing = gone(look, memory, now)
     new_floors = floors(look.map, look.members, look.shards.values(), gone=dead)
-    targets, moves = assign(look, memory, settings, new_floors, silent, now)
+    # Before the plan, which rests while more than half of the members are doubted (R12).
+    silent_for_sure = memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)
+    fence = tuple(name for name in silent_for_sure if not look.members[name].foreign)
+    assigned = assign(look, memory, settings, new_floors, silent, now)
     draft = replace(
         look.map,
         coordinator_epoch=look.epoch,
@@ -65,7 +71,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         lost=work.lost,
         opened=look.map.opened | work.opening,
         retiring=work.retiring,
-        targets=targets,
+        targets=assigned.targets,
+        moved_at=int(look.today) if assigned.by_choice else look.map.moved_at,
         shares=next_shares(
             look.map,
             look.shards.values(),
@@ -76,17 +83,21 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         ),
     )
     collect, unremembered = garbage(look, memory, now)
+    forget, forgotten = departed(look, memory, now)
+    draft = replace(draft, forgotten=forgotten)
     changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered
     if changed:
         draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
     return Agenda(
         map=draft if changed else None,
-        moves=moves,
-        fence=tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)),
-        expel=stragglers(look, memory, settings, now),
+        moves=assigned.moves,
+        fence=fence,
+        expel=tuple(each for each in stragglers(look, memory, settings, now) if not look.members[each.member].foreign),
         missing=missing,
         upkeep=work,
         collect=collect,
+        cuts=assigned.cuts,
+        forget=forget,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import yaml
 from prometheus_client import CollectorRegistry
 
+from fleet.backends.event_poster import EventPoster
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.evidence.verdict import Verdict
@@ -27,9 +28,11 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.office.lookout import Lookout
+from fleet.records.object_names import EVENTS_REASON, Names
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.part_records import rollout_record
+from fleet.workers.range_events import told_as_events
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed
 from fleet.workers.worker_settings import WorkerSettings
@@ -138,11 +141,29 @@ class SmallFleet:
             renew_seconds=self.lease_seconds / 4,
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
             clock=loop_seconds,
+            today=loop_seconds,
             rng=random.Random(2),
             telemetry=self.telemetry[name],
+            tell=self._events(name, self.transport(registry)).tell,
         )
         self._tasks[name] = asyncio.create_task(self.coordinator.run(), name=name)
         self.start_lookout(name, self.coordinator)
+
+    def _events(self, name: str, transport: Transport) -> EventPoster:
+        agent = str(UserAgent(PRODUCT, member=name, epoch="1", reason=EVENTS_REASON))
+        events = EventPoster(
+            transport,
+            Names("web", "default"),
+            reporter=name,
+            user_agent=lambda: agent,
+            clock=loop_seconds,
+            wall=lambda: 1.0e9 + loop_seconds(),
+        )
+        posting = f"events of {name}"
+        if posting in self._tasks:
+            self._tasks[posting].cancel()
+        self._tasks[posting] = asyncio.create_task(events.run(), name=posting)
+        return events
 
     def start_lookout(self, name: str, coordinator: Coordinator | None = None, *, follows: bool = False) -> Lookout:
         """What every agent keeps. coordinator: of a candidate's agent. follows: as that does, without one."""
@@ -220,7 +241,7 @@ class SmallFleet:
             telemetry=self.telemetry[name],
             budget=runtime.limiter,
             rollout=lambda: rollout_record(runtime.gates.rollout),
-            observers=(noted_in(journal),),
+            observers=(noted_in(journal), told_as_events(self._events(name, transport).tell)),
         )
         self.runtimes[name] = runtime
         self.members[name] = worker
@@ -267,7 +288,11 @@ class SmallFleet:
 
     async def crash(self, name: str) -> None:
         """Ends without a release and without leaving, as a killed process does."""
-        tasks = [task for each in (name, f"lookout of {name}") if (task := self._tasks.pop(each, None)) is not None]
+        tasks = [
+            task
+            for each in (name, f"lookout of {name}", f"events of {name}")
+            if (task := self._tasks.pop(each, None)) is not None
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
