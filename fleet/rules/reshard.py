@@ -91,8 +91,10 @@ def echoed(since_version: int, members: Iterable[MemberRecord]) -> bool:
 
 
 def is_mangled(record: ShardRecord) -> bool:
-    """A record whose holder was emptied or overwritten by hand: it names nobody, and no release says so."""
-    return record.holder is None and (record.holder_text != "" or record.released != record.epoch)
+    """A record that no fleet writes: it names nobody and no release says so, or it is retired and names somebody."""
+    if record.foreign or record.holder is not None:
+        return not record.foreign and record.status is ShardStatus.RETIRED
+    return record.holder_text != "" or record.released != record.epoch
 
 
 def may_retire(
@@ -197,6 +199,7 @@ def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord
         opened=draft.opened | active.keys() | frozenset(layout),
         retiring=(draft.retiring | active.keys()) - frozenset(layout),
         shard_epochs=remembered_epochs(draft, records),
+        forgotten=max([draft.forgotten, *(each.last_holder.epoch for each in records.values() if each.last_holder)]),
     )
 
 

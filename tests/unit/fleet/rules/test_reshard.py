@@ -302,3 +302,8 @@ def test_a_look_at_four_thousand_ranges_takes_no_time_to_speak_of() -> None:
     assert time.process_time() - began < 1.0
     assert work.activate == ()
     assert clear == {many[0]}
+
+
+def test_a_retired_record_that_names_a_holder_was_mangled_by_hand() -> None:
+    assert is_mangled(shard(WHOLE, status=ShardStatus.RETIRED, holder=Holder("a", 1), holder_text="a@1"))
+    assert not is_mangled(shard(WHOLE, status=ShardStatus.RETIRED, holder=None, holder_text="", epoch=5, released=5))
