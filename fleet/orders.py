@@ -60,6 +60,12 @@ async def change_controls(
     raise OrderFailed(f"ConfigMap {name} changes all the time; nothing was ordered, try again")
 
 
+async def read_controls(coordination: KubernetesCoordination) -> Controls:
+    """What is ordered now. Raises OrderFailed, ConfigError and CoordinationUnavailable."""
+    name = coordination.names.document(DocumentName.CONTROLS)
+    return _read(name, await coordination.read_document(DocumentName.CONTROLS))
+
+
 def _read(name: str, found: Document | None) -> Controls:
     try:
         return parse_controls(found.text if found is not None else "")

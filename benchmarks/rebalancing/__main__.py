@@ -32,7 +32,10 @@ from benchmarks.table import Row, conclude
 from tests.cluster.gobuild import BuildFailed, cache_root
 from tests.cluster.server import StartFailed
 
-MEASUREMENTS = ("handovers", "worker_killed", "pod_killed", "writes", "steady", "rolling")
+MEASUREMENTS = (
+    *("planning", "handovers", "worker_killed", "pod_killed", "writes", "steady", "rolling"),
+    *("resharding", "stopped_worker"),
+)
 """Modules of `benchmarks.rebalancing.measurements`, in the order of the table; each has a `measure`."""
 
 SERVERS = ("embedded", "real")

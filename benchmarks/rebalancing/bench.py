@@ -11,6 +11,8 @@ from statistics import median
 
 from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.table import Row
+from fleet.records.coordination import CoordinationUnavailable
+from shards.errors import ShardError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,14 @@ def say(line: str) -> None:
 
 
 async def on_each_server(bench: Bench, name: str, measured: Callable[[BenchServer], Awaitable[list[Row]]]) -> list[Row]:
-    """The rows of all servers. Where a fleet does not get where it should, that is a missed row, and the next server is
-    measured all the same. name: of the measurement."""
+    """The rows of all servers. Where a fleet does not get where it should, or its server does not answer, that is a
+    missed row, and the next server is measured all the same. name: of the measurement."""
     rows: list[Row] = []
     for server in bench.servers:
         try:
             rows += await measured(server)
-        except NotReached as failure:
-            say(f"{name}: {failure}")
+        except (NotReached, CoordinationUnavailable, ShardError, TimeoutError) as failure:
+            say(f"{name}: {str(failure) or 'not in time'}")
             rows.append(Row(f"{name} came to its end, {server.name}", 0, "", 1, at_least=True))
     return rows
 

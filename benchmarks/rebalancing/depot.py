@@ -12,7 +12,7 @@ import yaml
 from benchmarks.rebalancing.parcels import UNSTAMPED
 from shards.api.client import Client
 from shards.clock import boot_seconds
-from shards.errors import AlreadyExists, ApiError, NotFound
+from shards.errors import AlreadyExists, NotFound, ShardError
 from shards.objects import Object, Resource
 from shards.transport.kube import KubeTransport
 
@@ -29,7 +29,8 @@ SERVED_SECONDS = 30.0
 
 
 class Depot:
-    """The parcels of one namespace, numbered from 0. changes: how many were made so far."""
+    """The parcels of one namespace, numbered from 0. changes: how many were sent so far. failed_changes: of these, how
+    many were not answered well."""
 
     def __init__(self, transport: KubeTransport, namespace: str) -> None:
         self._client = Client(transport, user_agent=USER_AGENT)
@@ -109,7 +110,7 @@ class Depot:
         patch = {"spec": {"stamp": UNSTAMPED + 1 + self.changes}}
         try:
             await self._client.merge_patch(PARCELS, self._namespace, _name(number), patch)
-        except ApiError:
+        except ShardError:  # refused, or without an answer: the next ones are due all the same
             self.failed_changes += 1
 
 

@@ -63,7 +63,7 @@ class Notes:
         return self._all
 
 
-def _step(note: Note) -> str:
+def step_of(note: Note) -> str:
     """The phase that a range has entered; "" for a line about anything else."""
     step = note.cause if note.what == "step" else note.what
     return "opened" if step == "open" else step
@@ -76,7 +76,7 @@ def held_now(notes: Iterable[Note]) -> dict[str, str]:
     """
     held: dict[str, str] = {}
     for note in notes:
-        step = _step(note)
+        step = step_of(note)
         if step == "opened":
             held[note.range] = note.member
         elif step in ("draining", "dropped", "stopped") and held.get(note.range) == note.member:
@@ -92,7 +92,7 @@ def handovers(notes: Iterable[Note]) -> list[Gap]:
     found: list[Gap] = []
     closed: dict[str, Note] = {}
     for note in notes:
-        step = _step(note)
+        step = step_of(note)
         if step == "draining":
             closed[note.range] = note
         elif step == "opened" and (before := closed.pop(note.range, None)) is not None:
@@ -104,7 +104,7 @@ def openings(notes: Iterable[Note], since: float) -> dict[str, Note]:
     """By range: the first opening after a moment."""
     found: dict[str, Note] = {}
     for note in notes:
-        if _step(note) == "opened" and note.time >= since:
+        if step_of(note) == "opened" and note.time >= since:
             found.setdefault(note.range, note)
     return found
 

@@ -22,6 +22,8 @@ from benchmarks.rebalancing.evidence import Notes, held_now
 from benchmarks.rebalancing.servers import PREFIX, BenchServer
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.devcluster.recording.journal import Entry
+from fleet.records.coordination import CoordinationUnavailable
+from fleet.records.record import MemberRecord
 from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.transport.kube import KubeTransport, connect
@@ -167,6 +169,23 @@ class Stage:
             return len(held) == ranges == sum(counts) and max(counts) - min(counts) <= 1
 
         await self.until(even, within_seconds=within_seconds, what=f"{ranges} ranges are spread over {sorted(names)}")
+
+    async def until_joined(self, pod: str, above_epoch: int, *, within_seconds: float) -> None:
+        """The member of a pod with one worker holds its Lease, under an epoch above that one. Raises NotReached."""
+        deadline = time.monotonic() + within_seconds
+        while time.monotonic() < deadline:
+            found = await self.member_of(pod)
+            if found is not None and found.holder is not None and found.epoch > above_epoch:
+                return
+            await asyncio.sleep(0.1)
+        raise NotReached(f"{self.server.name}: not within {within_seconds:g} s: {pod} has joined; see {self.directory}")
+
+    async def member_of(self, pod: str) -> MemberRecord | None:
+        """None where it has none, or the server does not answer."""
+        try:
+            return await self.coordination.read_member(f"{pod}-0")
+        except CoordinationUnavailable:
+            return None
 
     async def coordinator_pod(self) -> str:
         """The pod whose agent is in office. Raises NotReached."""

@@ -16,6 +16,7 @@ from fleet.configuration.gate_config import GateConfig
 from fleet.configuration.rollout_config import CanaryConfig, FeatureGates, canary_of
 from fleet.configuration.section import Section
 from fleet.rules.membership import ACTING_SHARE
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import PartitionKey
 from shards.settings import ClientSettings, QueueSettings, ScopeSettings, ShardSettings
 
@@ -32,8 +33,8 @@ class ShardsConfig(Section, frozen=True):
     API server with ShardedListAndWatch filters by it. namespace keeps a tenant's objects together; name survives
     delete-and-recreate. A running fleet follows it in the ConfigMap: every shard changes hands then."""
     auto_split: bool = False
-    """Whether `count` is only a floor and hot shards are split. Default false: a number that changes by itself
-    surprises. Only false is supported so far."""
+    """Whether `count` is only a floor: shards that are too hot to be moved are split, up to four times `count` in all,
+    and cold neighbours are merged again. Default false: a number that changes by itself surprises."""
 
 
 class WorkersConfig(Section, frozen=True):
@@ -50,9 +51,13 @@ class WorkersConfig(Section, frozen=True):
     more. Default 10: together with drainSeconds and 5 seconds of slack it stays below the 30 seconds of Kubernetes'
     terminationGracePeriodSeconds, which must be larger than the sum."""
 
+    weight: float = 1.0
+    """How much of the load each worker of this pod should carry, as a multiple of what a worker of weight 1 carries,
+    0.01 to 100. Default 1: all alike. The environment variable FLEET_WEIGHT goes before it, for pods that are larger
+    or smaller than the others."""
     memory_limit_mib: int = msgspec.field(default=0, name="memoryLimitMiB")
-    """Memory in MiB that one worker may use, 0 or more. Default 0: only the limit of the pod's container counts, which
-    its processes share. A worker that nears it is recycled (see recycleAtShare)."""
+    """Memory in MiB that one worker may use, 0 or at least 128. Default 0: only the limit of the pod's container
+    counts, which its processes share. A worker that nears it is recycled (see recycleAtShare)."""
     recycle_at_share: float = 0.85
     """Part of either limit, above 0 up to 1, from which on the largest worker of the pod hands its shards over, ends,
     and is started again. Default 0.85: handing over takes seconds, in which more may be needed. 1 leaves it to the
@@ -99,11 +104,14 @@ class RebalanceConfig(Section, frozen=True):
     """`rebalance`: how eagerly shards are moved."""
 
     churn_per_round: float = 0.1
-    """Largest part of all shards that one planning round moves by choice, above 0 up to 1. Default 0.1: a join moves
+    """Largest part of all shards that are on their way by choice at once, above 0 up to 1. Default 0.1: a join moves
     a few shards at a time. Shards without an owner are placed at once, whatever this says."""
     cooldown_seconds: float = 30.0
     """Seconds between two rounds that move shards by choice, 0 or more. Default 30: loads are measured over a
     minute, and a move must show in them before the next."""
+    tolerance: float = 0.05
+    """Part of its fair share by which a worker may carry more or less without a move, 0.01 to 1. Default 0.05: closer
+    than loads are known, and a worker that carries a twentieth more is none that suffers."""
     restart_grace_seconds: float = 0.0
     """Seconds for which a fenced worker's shards wait for its return before others take them, 0 or more. Default 0: a
     worker is fenced only after it was silent for a whole lease, many times as long as a restart by its supervisor
@@ -226,11 +234,22 @@ class FleetConfig(Section, frozen=True):
         """How long a worker stays away that keeps dying: until others have been given its shards, and claimed them."""
         return 2 * self.coordination.lease_seconds + self.rebalance.restart_grace_seconds + 2.0
 
+    def plan_settings(self) -> PlanSettings:
+        """The part that plans are made by."""
+        return PlanSettings(
+            churn_per_round=self.rebalance.churn_per_round,
+            cooldown_seconds=self.rebalance.cooldown_seconds,
+            tolerance=self.rebalance.tolerance,
+            restart_grace_seconds=self.rebalance.restart_grace_seconds,
+            auto_split=self.shards.auto_split,
+        )
+
     def shard_settings(self) -> ShardSettings:
         """The part that a shard needs."""
         queue, scope = self.queue, self.scope
         return ShardSettings(
             server_side_sharding=self.feature_gates.server_side_sharding,
+            slot_labels=self.feature_gates.slot_labels,
             queue=QueueSettings(
                 max_concurrent_reconciles=queue.max_concurrent_reconciles,
                 base_delay_seconds=queue.base_delay_seconds,

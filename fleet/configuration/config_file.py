@@ -14,6 +14,7 @@ from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_errors import translate
 from fleet.configuration.gate_config import GateConfig
 from fleet.configuration.rollout_checks import check_rollout
+from fleet.records.record import MAX_WEIGHT, MIN_WEIGHT
 from fleet.rules.membership import ACTING_SHARE
 from shards.errors import ConfigError
 
@@ -31,6 +32,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "workers.perPod": (1, 64),
     "workers.drainSeconds": (_ABOVE_ZERO, _ENDLESS),
     "workers.leaveSeconds": (0, _ENDLESS),
+    "workers.weight": (MIN_WEIGHT, MAX_WEIGHT),
     "workers.memoryLimitMiB": (0, _ENDLESS),
     "workers.recycleAtShare": (_ABOVE_ZERO, 1),
     "coordination.leaseSeconds": (2, 600),
@@ -38,6 +40,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "coordination.candidates": (1, 16),
     "rebalance.churnPerRound": (_ABOVE_ZERO, 1),
     "rebalance.cooldownSeconds": (0, _ENDLESS),
+    "rebalance.tolerance": (0.01, 1),
     "rebalance.restartGraceSeconds": (0, _ENDLESS),
     "gate.liveReadAfterSeconds": (_ABOVE_ZERO, _ENDLESS),
     "gate.liveReadsPerSecond": (_ABOVE_ZERO, _ENDLESS),
@@ -60,10 +63,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 """Lowest and highest value per field, both allowed."""
 
-_ONLY_SO_FAR: dict[str, object] = {
-    "shards.autoSplit": False,
-}
-"""Fields of the format whose other values this version cannot honour; refused rather than ignored."""
+_LEAST_WORKER_MIB = 128
 
 
 def load_config(path: str | Path) -> FleetConfig:
@@ -125,13 +125,17 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_WORDS = ("ServerSideSharding", "SlotLabels")
+"""Feature gates that are auto, on or off."""
+
+
 def _with_words_for_switches(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """YAML 1.1 reads a bare on or off as a boolean; give the word back where the field means the word."""
     gates = document.get("featureGates")
-    if not isinstance(gates, dict) or not isinstance(gates.get("ServerSideSharding"), bool):
+    if not isinstance(gates, dict):
         return document
-    word = "on" if gates["ServerSideSharding"] else "off"
-    return {**document, "featureGates": {**gates, "ServerSideSharding": word}}
+    words = {name: "on" if gates[name] else "off" for name in _WORDS if isinstance(gates.get(name), bool)}
+    return {**document, "featureGates": {**gates, **words}} if words else document
 
 
 def _check_names(config: FleetConfig) -> None:
@@ -156,11 +160,6 @@ def _check_values(values: Mapping[str, Any]) -> None:
         # Written so that not-a-number fails it too.
         if value is not None and not low <= value <= high:
             raise ConfigError(path, f"{_number(value)} is out of bounds; {_bounds_text(low, high)}")
-    for path, only in _ONLY_SO_FAR.items():
-        value = _at(values, path)
-        if value != only:
-            shown = msgspec.json.encode(only).decode()
-            raise ConfigError(path, f"this version supports {shown} only; leave the field out")
 
 
 def _number(value: float) -> str:
@@ -194,6 +193,12 @@ def _check_relations(config: FleetConfig) -> None:
             "queue.maxDelaySeconds",
             f"{config.queue.max_delay_seconds:g} is below baseDelaySeconds ({config.queue.base_delay_seconds:g});"
             " write the longer delay here",
+        )
+    if 0 < config.workers.memory_limit_mib < _LEAST_WORKER_MIB:
+        raise ConfigError(
+            "workers.memoryLimitMiB",
+            f"{config.workers.memory_limit_mib} is less than a worker needs that holds nothing; write 0 for no limit of"
+            f" its own, or at least {_LEAST_WORKER_MIB}",
         )
     _check_gate(config.gate)
     if config.client.burst is not None and config.client.requests_per_second is None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import config_from
@@ -77,12 +80,18 @@ class DevOptions:
     def config(self) -> FleetConfig:
         """The config of the fleet that is run: defaults but for what the command line says, loopback only, and no
         waiting for other pods at the end, since there are none."""
-        return config_from(
-            {
-                "fleet": FLEET,
-                "controller": self.reference,
-                "shards": {"count": self.shards},
-                "workers": {"perPod": self.workers, "leaveSeconds": 0},
-                "agent": {"address": "127.0.0.1", "metricsPort": 0},
-            }
-        )
+        return config_from(self._document())
+
+    def config_text(self) -> str:
+        """The same as the text of a config file, for the fleet's ConfigMap."""
+        text: str = yaml.safe_dump(self._document(), sort_keys=False)
+        return f"# The config of `fleet dev`.\n{text}"
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "fleet": FLEET,
+            "controller": self.reference,
+            "shards": {"count": self.shards},
+            "workers": {"perPod": self.workers, "leaveSeconds": 0},
+            "agent": {"address": "127.0.0.1", "metricsPort": 0},
+        }

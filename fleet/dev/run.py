@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from fleet import __version__
+from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.controllers import LoadedController, load_controller
 from fleet.dev import endings
 from fleet.dev.demo import Demo, find_demo
@@ -23,6 +25,7 @@ from fleet.dev.warnings_log import WarningsLog
 from fleet.devcluster.doors.kubeconfig import write_kubeconfig
 from fleet.pod import pod
 from fleet.processes import rundir
+from fleet.records.record import Document, DocumentName
 from shards.errors import ConfigError
 from shards.objects import Object
 from shards.transport.kube import connect
@@ -70,6 +73,7 @@ def _run(
     url = server.wait_ready(_SERVER_SECONDS)
     kubeconfig = directory / "kubeconfig.yaml"
     write_kubeconfig(kubeconfig, kubeconfig_of(url))
+    asyncio.run(_write_config(options, kubeconfig))
     run_dir = directory / "pod"
     fleet = start(
         "fleet", partial(_run_pod, options=options, loaded=loaded, kubeconfig=kubeconfig, run_dir=run_dir), log_fd
@@ -106,6 +110,18 @@ def _opened(log_file: Path) -> int:
         return os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     except OSError as error:
         raise ConfigError("--log-file", f"cannot write {log_file}: {error.strerror}") from error
+
+
+async def _write_config(options: DevOptions, kubeconfig: Path) -> None:
+    """The ConfigMap that `fleet reshard` edits, and the coordinator follows."""
+    transport = await connect(kubeconfig=str(kubeconfig))
+    try:
+        coordination = KubernetesCoordination(
+            transport, fleet=FLEET, namespace=NAMESPACE, user_agent=lambda: f"fleet-dev/{__version__}"
+        )
+        await coordination.write_document(Document(DocumentName.CONFIG, options.config_text(), ""))
+    finally:
+        await transport.close()
 
 
 def _run_pod(say: Say, *, options: DevOptions, loaded: LoadedController, kubeconfig: Path, run_dir: Path) -> int:

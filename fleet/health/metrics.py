@@ -54,6 +54,11 @@ class FleetMetrics(Telemetry):
             "Ranges of the map that nobody holds, as the coordinator sees it.",
             registry=registry,
         )
+        self.config_refused = Gauge(
+            "shardfleet_config_refused",
+            "1 while the newest version of the fleet's config is not followed, on an agent that is a candidate.",
+            registry=registry,
+        )
         self.longest_unowned = Gauge(
             "shardfleet_unowned_seconds",
             "Time for which the key that has waited longest has had no living owner, as Leases say.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ from fleet.records.object_names import Kind
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.story import story
 from shards.clock import Clock, boot_seconds
 
@@ -59,13 +60,12 @@ class Coordinator:
         clock: Clock = boot_seconds,
         rng: random.Random | None = None,
         telemetry: Telemetry | None = None,
+        today: Callable[[], float] = time.time,
         check_config: Check = unchecked,
         tell: Callable[[Happening], None] = lambda happening: None,
     ) -> None:
-        """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with.
-
-        tell: hears what happens to the fleet, for people.
-        """
+        """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with. today:
+        seconds since 1970, for what a later office should know of this one. tell: hears what happens, for people."""
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry(), tell)
@@ -74,6 +74,7 @@ class Coordinator:
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings
         self.clock = clock
+        self.today = today
         self.memory = Memory()
         self.orders = StandingOrders()
         self._tell = tell
@@ -91,6 +92,7 @@ class Coordinator:
             rng=rng,
         )
         self._setbacks = 0
+        self._quiet_until = float("-inf")
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
 
@@ -180,6 +182,7 @@ class Coordinator:
             except TimeoutError:
                 pass
             self._wake.clear()
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             office = self.candidate.in_office()
             if office is None or not self.view.synced:
                 continue
@@ -210,10 +213,12 @@ class Coordinator:
             self._setbacks = self.view.history_went_back
             self.memory = Memory()
             self.registrar.restored()
+            self._quiet_until = self.clock() + self.lease_seconds
+        if self.clock() < self._quiet_until:
+            return  # whoever has not noticed yet acts on what the restored records do not know
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
-            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
         if stored.map.version < self.registrar.written:
             return  # the view has not shown this office's own last map write yet (design 4.3)
@@ -233,12 +238,12 @@ class Coordinator:
             office.renewed_at,
             self.lease_seconds,
             self.orders.follow(ordered),
+            self.today(),
         )
         for happening in story(self._last_look, look) if self._last_look is not None else ():
             self._tell(happening)
         self._last_look = look
-        agenda = draw_up(look, self.memory, self.plan_settings, self.clock())
-        self.config.look(self.view.documents.get(DocumentName.CONFIG))
+        agenda = draw_up(look, self.memory, self.config.planning or self.plan_settings, self.clock())
         self.registrar.compare(stored.map, self.config)
         relaid = self.resharding.next_map(look, agenda.cuts)
         if relaid is not None:

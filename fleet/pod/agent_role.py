@@ -22,7 +22,6 @@ from fleet.pod.preflight import check_key
 from fleet.processes.child import ChildStart
 from fleet.records.happening import Happening
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of
 from shards.clock import boot_seconds
@@ -62,6 +61,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         metrics.coordinator.set(int(coordinator is not None and coordinator.in_office))
         if coordinator is not None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
+            metrics.config_refused.set(int(coordinator.config.refused != ""))
             metrics.coordinator_epoch.set(coordinator.epoch)
             metrics.frozen.set(int(coordinator.orders.controls.frozen is not None))
         lookout.measure(metrics)
@@ -96,6 +96,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     async def change(found: FleetConfig) -> None:
         if coordinator is not None:
             coordinator.registrar.layout = _layout(plan, found)
+            coordinator.plan_settings = found.plan_settings()
 
     following = asyncio.create_task(follow_config(file, change), name="config file")
     try:
@@ -160,11 +161,7 @@ def _make_coordinator(
         Incarnation(f"{start.supervisor_id}.agent", start.count),
         lease_seconds=config.coordination.lease_seconds,
         renew_seconds=config.coordination.renew_every_seconds,
-        plan_settings=PlanSettings(
-            churn_per_round=config.rebalance.churn_per_round,
-            cooldown_seconds=config.rebalance.cooldown_seconds,
-            restart_grace_seconds=config.rebalance.restart_grace_seconds,
-        ),
+        plan_settings=config.plan_settings(),
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
         check_config=lambda found: check_key(found.shards.partition_by, plan.partition_keys),

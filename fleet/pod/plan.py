@@ -41,6 +41,8 @@ class RunPlan:
     """Private directory of this pod's processes: children.json and their sockets."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of the members of this pod, for `canary.memberLabels`."""
+    weight: float = 1.0
+    """Of each member of this pod: `workers.weight`, or FLEET_WEIGHT."""
     config_file: Path | None = None
     """Where `config` came from, to be followed for what may change; None: it came from no file."""
     partition_keys: tuple[PartitionKey, ...] = tuple(PartitionKey)

@@ -7,6 +7,7 @@ checks at start run here as well. Then the supervisor takes this process over.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
 import socket
@@ -27,8 +28,10 @@ from fleet.processes.exitcodes import EX_CONFIG, EX_OK
 from fleet.processes.recycling import RecycleSettings
 from fleet.processes.supervisor import ChildSpec, Supervisor
 from fleet.records.object_names import Names
+from fleet.records.record import MAX_WEIGHT, MIN_WEIGHT
 from shards.api.client import Client
 from shards.authoring.controller import Controller
+from shards.errors import ConfigError
 from shards.keyrange import PartitionKey
 from shards.transport.kube import connect
 
@@ -49,7 +52,8 @@ def prepare(
 
     Pod name, UID and namespace come from POD_NAME, POD_UID and POD_NAMESPACE (the downward API); outside a pod they
     are the host's name, a fresh UUID and the kubeconfig's namespace. pod: a name that goes before all of these.
-    labels: name=value each, of the pod's members; they go before those of FLEET_LABELS.
+    labels: name=value each, of the pod's members; they go before those of FLEET_LABELS. FLEET_WEIGHT goes before
+    `workers.weight`, for pods that are larger or smaller than the others of their fleet.
     Raises ConfigError, PreflightFailed.
     """
     check_controllers(config.canary, [each.name for each in controllers])
@@ -71,6 +75,7 @@ def prepare(
         partition_keys=keys,
         journal_dir=journal_dir,
         labels=labels_of(pod, labels),
+        weight=weight_of(config),
         config_file=config_file.absolute() if config_file is not None else None,
     )
 
@@ -110,6 +115,20 @@ def labels_of(pod: str, given: Sequence[str]) -> dict[str, str]:
     environment = [text for text in os.environ.get("FLEET_LABELS", "").split(",") if text.strip()]
     written = parse_labels("FLEET_LABELS", [text.strip() for text in environment])
     return {"pod": pod} | written | parse_labels("--label", given)
+
+
+def weight_of(config: FleetConfig) -> float:
+    """Of each of the pod's workers. Raises ConfigError."""
+    text = os.environ.get("FLEET_WEIGHT", "").strip()
+    try:
+        weight = float(text) if text else config.workers.weight
+    except ValueError:
+        weight = math.nan
+    if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+        raise ConfigError(
+            "FLEET_WEIGHT", f"{text!r} is no weight; write a number of at least {MIN_WEIGHT:g}, at most {MAX_WEIGHT:g}"
+        )
+    return weight
 
 
 async def _checked_server(

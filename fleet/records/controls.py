@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from fleet.records.cut_request import CutRequest, parse_request, request_written
 from fleet.records.record import MemberRecord
 
 
@@ -39,10 +40,12 @@ class Order:
 @dataclass(frozen=True, slots=True)
 class Controls:
     """frozen: nothing moves by choice; None while it may. drained: by the name of a member or of a pod, which are to be
-    given nothing and to hand over what they have. other: fields of the document that are not known here."""
+    given nothing and to hand over what they have. requests: for cuts of single ranges, done or not. other: fields of
+    the document that are not known here."""
 
     frozen: Order | None = None
     drained: Mapping[str, Order] = field(default_factory=dict)
+    requests: tuple[CutRequest, ...] = ()
     other: Mapping[str, Any] = field(default_factory=dict)
 
     def names_drained(self, members: Mapping[str, MemberRecord]) -> frozenset[str]:
@@ -73,11 +76,22 @@ def parse_controls(text: str) -> Controls:
     frozen, drained = body.pop("frozen", None), body.pop("drained", None) or {}
     if not isinstance(drained, dict):
         raise ControlsUnreadable('drained: write an object of names, such as {"web-3": {"why": "disk"}}')
+    requests = body.pop("requests", None) or ()
+    if not isinstance(requests, list | tuple):
+        raise ControlsUnreadable('requests: write a list, such as [{"number": 1, "merge": ["...", "..."]}]')
     return Controls(
         frozen=None if frozen is None or frozen is False else _order("frozen", frozen),
         drained={name: _order(f"drained.{name}", order) for name, order in drained.items()},
+        requests=tuple(_request(f"requests[{i}]", found) for i, found in enumerate(requests)),
         other=body,
     )
+
+
+def _request(path: str, found: Any) -> CutRequest:
+    try:
+        return parse_request(found)
+    except ValueError as error:
+        raise ControlsUnreadable(f"{path}: {error}; ask for cuts with fleet reshard --split or --merge") from error
 
 
 def controls_text(controls: Controls) -> str:
@@ -87,6 +101,8 @@ def controls_text(controls: Controls) -> str:
         body["frozen"] = _written(controls.frozen)
     if controls.drained:
         body["drained"] = {name: _written(order) for name, order in sorted(controls.drained.items())}
+    if controls.requests:
+        body["requests"] = [request_written(each) for each in controls.requests]
     return msgspec.json.format(msgspec.json.encode(body), indent=1).decode()
 
 

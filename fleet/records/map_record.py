@@ -52,6 +52,7 @@ class _MapBody(msgspec.Struct, rename="camel"):
     shard_epochs: dict[str, _Natural]
     config_version: str
     shares: dict[str, tuple[_Natural, _Natural, _Natural, _Natural]] = {}
+    moved_at: _Natural = 0
     forgotten: _Natural = 0
     base_count: _Natural = 0
     requests_done: _Natural = 0
@@ -100,6 +101,7 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
         shard_epochs={each.text(key): epoch for each, epoch in sorted(new.shard_epochs.items())},
         config_version=new.config_version,
         shares=dict(sorted(new.shares.items())),
+        moved_at=new.moved_at,
         forgotten=new.forgotten,
         base_count=new.base_count,
         requests_done=new.requests_done,
@@ -134,6 +136,7 @@ def _map(body: _MapBody) -> ShardMap:
         hash_version=body.hash_version,
         protocol=body.protocol,
         shares={name: Share(*share) for name, share in body.shares.items()},
+        moved_at=body.moved_at,
         forgotten=body.forgotten,
         base_count=body.base_count,
         requests_done=body.requests_done,

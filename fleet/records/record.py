@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from fleet.records.filter_record import FilterRecord
 from shards.gates.watermark import Watermark
 from shards.keyrange import HASH_VERSION, SPACE, KeyRange, PartitionKey, range_of, ranges_from
 
@@ -41,6 +42,20 @@ class Holder(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SplitPoint:
+    """Where a shard could be split; rides on the load of a busy one. at, hot: hashes, as 16 hex digits.
+
+    at: half of what the shard costs lies below it, as nearly as keys allow. below: the part that does, 0 to 1. hot: of
+    the costliest key. share: its part of what the shard costs.
+    """
+
+    at: str
+    below: float
+    hot: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class ShardLoad:
     """What one shard cost lately; rides on the member record."""
 
@@ -59,6 +74,10 @@ class ShardLoad:
     reconcile_seconds_per_second: float = 0.0
     closed: str = ""
     """Why its reconciles have not begun; "" once they have."""
+    young: bool = False
+    """It was opened so lately that most of its reconciles were those with which every owner begins."""
+    split: SplitPoint | None = None
+    """Of the busiest shards of a member only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +168,9 @@ class Incarnation:
         return cls(supervisor, count) if supervisor and count is not None else None
 
 
+MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
+
+
 @dataclass(frozen=True, slots=True)
 class MemberRecord:
     """One worker's claim to be alive. holder None: fenced, or left for good."""
@@ -176,8 +198,14 @@ class MemberRecord:
     """How its controllers fare, with and without the features of the canary."""
     rollout: RolloutRecord | None = None
     """None for a member of a version that knows no canary."""
+    filters: tuple[FilterRecord, ...] = ()
+    """What the views of its open shards stand on."""
+    spread: tuple[tuple[int, float], ...] = ()
+    """Hashes of namespaces, rising, each with the objects in its shards from there up to the next: a sketch of them."""
     demand: int | None = None
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
+    weight: float = 1.0
+    """Its fair share of the load, as a multiple of another member's: MIN_WEIGHT to MAX_WEIGHT."""
     foreign: bool = False
     """Written by another version of the protocol: somebody who is there, of whom nothing is known, and whose record
     nobody here writes."""
@@ -268,6 +296,9 @@ class ShardMap:
     protocol: int = PROTOCOL_VERSION
     shares: Mapping[str, Share] = field(default_factory=dict)
     """Per member: what it may use of the fleet's budget of requests. Empty: nobody has planned it."""
+    moved_at: int = 0
+    """When ranges were last moved by choice, or cut: seconds since 1970 on that coordinator's clock; 0 = never. Only
+    ever makes the next such round later."""
     forgotten: int = 0
     """The highest epoch of any member whose record was collected: whoever begins without one begins above it (R15)."""
     base_count: int = 0

@@ -16,8 +16,9 @@ from fleet.rules.budget_share import next_shares
 from fleet.rules.cuts import Cut
 from fleet.rules.look import Look
 from fleet.rules.membership import floors
+from fleet.rules.moves import Move
 from fleet.rules.office_memory import Absence, Memory
-from fleet.rules.planner import Move, PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.reshard import Upkeep, remembered_epochs, upkeep
 from fleet.rules.stragglers import stragglers
 
@@ -59,7 +60,10 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     silent = memory.watch.silent(look.members, now)
     dead, missing = gone(look, memory, now)
     new_floors = floors(look.map, look.members, look.shards.values(), gone=dead)
-    targets, moves = assign(look, memory, settings, new_floors, silent, now)
+    # Before the plan, which rests while more than half of the members are doubted (R12).
+    silent_for_sure = memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)
+    fence = tuple(name for name in silent_for_sure if not look.members[name].foreign)
+    assigned = assign(look, memory, settings, new_floors, silent, now)
     draft = replace(
         look.map,
         coordinator_epoch=look.epoch,
@@ -67,7 +71,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         lost=work.lost,
         opened=look.map.opened | work.opening,
         retiring=work.retiring,
-        targets=targets,
+        targets=assigned.targets,
+        moved_at=int(look.today) if assigned.by_choice else look.map.moved_at,
         shares=next_shares(
             look.map,
             look.shards.values(),
@@ -85,16 +90,13 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
     return Agenda(
         map=draft if changed else None,
-        moves=moves,
-        fence=tuple(
-            name
-            for name in memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)
-            if not look.members[name].foreign
-        ),
+        moves=assigned.moves,
+        fence=fence,
         expel=tuple(each for each in stragglers(look, memory, settings, now) if not look.members[each.member].foreign),
         missing=missing,
         upkeep=work,
         collect=collect,
+        cuts=assigned.cuts,
         forget=forget,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from fleet.records.cut_request import CutRequest
 from shards.keyrange import KeyRange, PartitionKey, ranges_from
 
 
@@ -65,6 +66,27 @@ def cut_boundaries(
         elif isinstance(cut, Merge) and cut.first in layout and cut.second in layout:
             result = tuple(first for first in result if first != cut.second.first)
     return result
+
+
+def cut_of(request: CutRequest) -> Cut:
+    """What somebody asked for. Raises ValueError for what is no cut."""
+    why = f"{request.by} asked for it" if request.by else "somebody asked for it"
+    if request.at is not None:
+        return Split(request.ranges[0], request.at, why)
+    return Merge(request.ranges[0], request.ranges[1], why)
+
+
+def refusal(request: CutRequest, boundaries: Sequence[int], key: PartitionKey) -> str:
+    """Why that cannot be done to the layout, and what could; "" where it can."""
+    layout = ranges_from(tuple(boundaries), key)
+    strange = [each for each in request.ranges if each not in layout]
+    if strange:
+        return f"the layout has no range {strange[0]}; fleet status shows those that there are"
+    try:
+        cut_of(request)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _sentence(what: str, why: str) -> str:

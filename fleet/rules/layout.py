@@ -8,13 +8,14 @@ made when nothing retires any more and every range has an active record.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from fleet.records.record import ShardMap, ShardRecord, ShardStatus
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from shards.keyrange import SPACE, KeyRange, PartitionKey, equal_boundaries, range_of, ranges_from
 from shards.versions import at_least
@@ -105,18 +106,19 @@ def relaid(
 def heirs_of(
     boundaries: Sequence[int], shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]
 ) -> tuple[Heir, ...]:
-    """Per new range, who holds most of its hashes. Under another key the same hashes are other objects: there it keeps
-    every member's part of the whole as it is."""
+    """Per new range, who holds most of its hashes; of several, who inherits least so far. Under another key the same
+    hashes are other objects: there it keeps every member's part of the whole as it is."""
     old = shard_map.ranges
     holders = [_holder(each, target, shard_map, shards) for each, target in zip(old, shard_map.targets, strict=True)]
-    found = []
+    found, inherited = [], Counter[str]()
     for each in ranges_from(tuple(boundaries)):
         held: dict[str, int] = {}
         for i in range(range_of(each.first, shard_map.boundaries), range_of(each.last, shard_map.boundaries) + 1):
             width = min(each.last, old[i].last) - max(each.first, old[i].first) + 1
             held[holders[i]] = held.get(holders[i], 0) + width
         held.pop("", None)
-        best = min(held, key=lambda name: (-held[name], name), default="")
+        best = min(held, key=lambda name: (-held[name], inherited[name], name), default="")
+        inherited[best] += 1
         found.append(Heir(best, held.get(best, 0) / (each.last - each.first + 1)))
     return tuple(found)
 
@@ -129,6 +131,11 @@ def _holder(each: KeyRange, target: str, shard_map: ShardMap, shards: Mapping[Ke
 
 
 # -- boundaries ------------------------------------------------------------------------------------------------------
+
+
+def namespace_points(members: Iterable[MemberRecord]) -> list[Point]:
+    """What living members report of the namespaces of their objects."""
+    return [point for member in members if member.holder is not None for point in member.spread]
 
 
 def boundaries_for(count: int, key: PartitionKey, points: Sequence[Point] = ()) -> tuple[int, ...]:
@@ -190,19 +197,19 @@ def told(before: ShardMap, after: ShardMap, shards: Mapping[KeyRange, ShardRecor
     for each, heir in zip(new, heirs, strict=True):
         if each not in staying:
             beginning = _beginning(heir, each.key is before.partition_key)
-            lines.append(f"{each.short} is new, {_origin(each, before)}; {beginning}")
+            lines.append(f"{each.short} is new, {_origin(each, before, old)}; {beginning}")
     if staying:
         lines.append(f"{len(staying)} of {len(old)} ranges stay as they are")
     return lines
 
 
-def _origin(each: KeyRange, before: ShardMap) -> str:
+def _origin(each: KeyRange, before: ShardMap, old: Sequence[KeyRange]) -> str:
     if each.key is not before.partition_key:
         return f"under the key {each.key}"
     first, last = range_of(each.first, before.boundaries), range_of(each.last, before.boundaries)
     if first == last:
-        return f"a part of {before.ranges[first].short}"
-    return f"made of {last - first + 1} ranges from {before.ranges[first].short} to {before.ranges[last].short}"
+        return f"a part of {old[first].short}"
+    return f"made of {last - first + 1} ranges from {old[first].short} to {old[last].short}"
 
 
 def _beginning(heir: Heir, same_key: bool) -> str:

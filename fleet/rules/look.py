@@ -14,7 +14,7 @@ from shards.keyrange import KeyRange
 class Look:
     """One reading of everything. own_renewal_at: send time of the coordinator's last acknowledged renewal.
 
-    controls: what people ordered.
+    controls: what people ordered. today: seconds since 1970, 0.0 where nobody has said so.
     """
 
     epoch: int
@@ -24,3 +24,4 @@ class Look:
     own_renewal_at: float
     lease_seconds: float
     controls: Controls = field(default_factory=Controls)
+    today: float = 0.0

@@ -1,144 +1,237 @@
-"""Which member should own which range. Pure: the same inputs give the same plan.
+"""Which member should own which range, by what the ranges cost. Pure: the same inputs give the same plan.
 
-Movement is minimal: a range moves only because its target cannot own it any more, or because the most loaded member has
-at least two ranges' worth more than the least loaded. Forced moves are not limited; voluntary ones by the churn budget
-of a round and a cool-down between rounds.
+Movement is minimal. A range moves because its target cannot own it any more: such moves are not limited, and go where
+there is most room. Or it moves by choice, from a member with more than its fair share to one with less, and only where
+the move gains something that will last: by no more than `budget` allows. Each move by choice lowers the higher of two
+loads, so that a plan that is repeated on its own result with the same costs comes to an end.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from fleet.records.record import MemberRecord
+from fleet.rules.moves import Move, Plan
+from fleet.rules.plan_settings import PlanSettings
+from fleet.rules.room import Room
 from shards.keyrange import KeyRange
 
+LEAST_GAIN = 0.25
+"""A move by choice lowers the higher of the two loads by at least this part of what the range costs, and of what a
+range costs on average: what gains less would be reversed by the next change of a load, or is not worth a handover."""
 
-@dataclass(frozen=True, slots=True)
-class PlanSettings:
-    """churn_per_round: part of all ranges that may move voluntarily in one round (at least one range may)."""
+PREFERRED_UP_TO = 1.5
+"""Ranges without an owner go to members of the newest revision until these would carry so many times their fair share:
+the first pod of a rollout must not be given what ten others lost."""
 
-    churn_per_round: float = 0.1
-    cooldown_seconds: float = 30.0
-    debounce_seconds: float = 1.0
-    """A membership that changed less than this ago is not planned on: members tend to come and go together."""
-    restart_grace_seconds: float = 0.0
-    """How long the ranges of a fenced member wait for its return before others are given them."""
-    standby_deadline_seconds: float = 60.0
-    """A target whose standby is not synced by then loses the range again (R13)."""
+DOUBT = 3.0
+"""A member is only taken to carry too much, or too little, if that is so by this many standard deviations of what is
+known of its load: what is measured with an error must not be moved to and fro."""
 
+LOOKS = 32
+"""So many ranges of a member are compared, of those whose costs come nearest to the best one for a move."""
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One range changes its target. why: a sentence's end, for the log and `fleet plan`."""
-
-    range: KeyRange
-    source: str
-    target: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.range.short}: {self.source or 'nobody'} -> {self.target or 'nobody'}, {self.why}"
+SIMILAR_GAIN = 0.8
+"""Of moves that gain at least this part of the best one, the range is moved that has moved least often."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """targets: member per range, "" = nobody. moves: what differs from today."""
+class Situation:
+    """What a plan is made of. targets, costs, moved: by range, in the order of `ranges`.
 
-    targets: tuple[str, ...]
-    moves: tuple[Move, ...] = ()
-    voluntary: int = 0
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Ranges per member while a plan is made. Ties are broken by name, so that plans do not depend on dict order."""
-
-    owned: dict[str, list[int]] = field(default_factory=dict)
-
-    def least(self) -> str:
-        return min(self.owned, key=lambda name: (len(self.owned[name]), name))
-
-    def most(self) -> str:
-        return min(self.owned, key=lambda name: (-len(self.owned[name]), name))
-
-
-def eligible(members: Mapping[str, MemberRecord], floors: Mapping[str, int], silent: Sequence[str] = ()) -> list[str]:
-    """Members that may be given ranges: held, not below their floor, not leaving, heard of lately."""
-    return sorted(
-        name
-        for name, record in members.items()
-        if record.holder is not None
-        and not record.leaving
-        and record.epoch >= floors.get(name, 0)
-        and name not in silent
-    )
-
-
-def plan(
-    ranges: Sequence[KeyRange],
-    targets: Sequence[str],
-    able: Sequence[str],
-    *,
-    keepers: Sequence[str] = (),
-    settings: PlanSettings,
-    since_last_move: float,
-    barred: Mapping[KeyRange, frozenset[str]] | None = None,
-) -> Plan:
-    """New targets. targets: today's, by range; "" = nobody.
-
-    able: members that may be given ranges. keepers: members that keep what they have and get nothing new (alive, but
-    silent for a while). since_last_move: seconds since the last voluntary move. barred: members that failed to become
-    ready for a range lately.
+    targets: today's; "" = nobody. costs: in any unit, above 0. able: weight of each member that may be given ranges.
+    keepers: members that keep what they have and are given nothing. preferred: of the able members, those that will
+    stay longest; empty: all alike. barred: members that failed to become ready for a range lately. moved: how often
+    each range has changed hands; empty: all alike. variances: of the costs; empty: they are exact. departed: why
+    members that are targets can be none any more.
     """
-    barred = barred or {}
-    if not able:
-        return Plan(tuple(targets))
-    tally = _Tally({name: [] for name in able})
-    result = list(targets)
-    moves: list[Move] = []
-    orphans = []
-    for i, target in enumerate(targets):
-        if target in tally.owned:
-            tally.owned[target].append(i)
-        elif target not in keepers or not target:
-            orphans.append(i)
-    for i in orphans:
-        choices = {name for name in able if name not in barred.get(ranges[i], frozenset())} or set(able)
-        chosen = min(choices, key=lambda name: (len(tally.owned[name]), name))
-        why = "its member is gone or leaving" if targets[i] else "it had no target"
-        moves.append(Move(ranges[i], targets[i], chosen, why))
-        result[i] = chosen
-        tally.owned[chosen].append(i)
-    voluntary = 0
-    if since_last_move >= settings.cooldown_seconds:
-        budget = max(1, math.floor(len(ranges) * settings.churn_per_round))
-        voluntary = _balance(ranges, result, tally, moves, budget, barred)
-    return Plan(tuple(result), tuple(moves), voluntary)
+
+    ranges: tuple[KeyRange, ...]
+    targets: tuple[str, ...]
+    costs: tuple[float, ...]
+    able: Mapping[str, float]
+    keepers: frozenset[str] = frozenset()
+    preferred: frozenset[str] = frozenset()
+    barred: Mapping[KeyRange, frozenset[str]] = field(default_factory=dict)
+    moved: tuple[int, ...] = ()
+    variances: tuple[float, ...] = ()
+    departed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _balance(
-    ranges: Sequence[KeyRange],
-    result: list[str],
-    tally: _Tally,
-    moves: list[Move],
-    budget: int,
-    barred: Mapping[KeyRange, frozenset[str]],
-) -> int:
-    """Move ranges from the fullest to the emptiest member until they differ by one at most. Returns how many."""
-    moved = 0
-    while moved < budget:
-        source, target = tally.most(), tally.least()
-        if len(tally.owned[source]) - len(tally.owned[target]) < 2:
-            break
-        fits = [i for i in tally.owned[source] if target not in barred.get(ranges[i], frozenset())]
-        if not fits:
-            break
-        i = fits[-1]
-        tally.owned[source].remove(i)
-        tally.owned[target].append(i)
-        moves.append(Move(ranges[i], source, target, f"{source} has two ranges more than {target}"))
-        result[i] = target
-        moved += 1
-    return moved
+def plan(situation: Situation, settings: PlanSettings, *, budget: int) -> Plan:
+    """New targets. budget: how many ranges may move by choice now."""
+    if not situation.able:
+        return Plan(situation.targets, still="no member may be given shards")
+    draft = _Draft(situation, settings.tolerance)
+    draft.place()
+    still = draft.balance(budget)
+    return Plan(tuple(draft.targets), tuple(draft.moves), still)
+
+
+class _Owned(NamedTuple):
+    """A range at its owner, in order of cost; of those that cost the same, the last one is moved first."""
+
+    cost: float
+    rarely_moved: int
+    place: int
+
+
+class _Draft:
+    """A plan while it is made. load: cost of what each able member has. fair: what one of weight 1 should have.
+
+    level: load for each unit of weight. doubt: how far the level may be from what it seems to be. Ties are broken by
+    name and by place, so that plans do not depend on the order of a mapping.
+    """
+
+    def __init__(self, situation: Situation, tolerance: float) -> None:
+        self.now = situation
+        self.targets = list(situation.targets)
+        self.moves: list[Move] = []
+        self.weight = {name: situation.able[name] for name in sorted(situation.able)}
+        self.owned: dict[str, list[_Owned]] = {name: [] for name in self.weight}
+        self.load, self.level = dict.fromkeys(self.weight, 0.0), dict.fromkeys(self.weight, 0.0)
+        self.variance, self.doubt = dict.fromkeys(self.weight, 0.0), dict.fromkeys(self.weight, 0.0)
+        self.orphans: list[int] = []
+        for i, target in enumerate(situation.targets):
+            if target in self.load:
+                self.owned[target].append(self._entry(i))
+                self._weigh(target, i, 1)
+            elif target not in situation.keepers or not target:
+                self.orphans.append(i)
+        for entries in self.owned.values():
+            entries.sort()
+        total = sum(self.load.values()) + sum(situation.costs[i] for i in self.orphans)
+        self.fair = total / sum(self.weight.values())
+        self.high, self.low = self.fair * (1 + tolerance), self.fair * (1 - tolerance)
+        self.least_gain = LEAST_GAIN * sum(situation.costs) / max(len(situation.costs), 1)
+        self.newest = [name for name in self.load if name in situation.preferred] or list(self.load)
+
+    def _entry(self, i: int) -> _Owned:
+        return _Owned(self.now.costs[i], -self.now.moved[i] if self.now.moved else 0, i)
+
+    def _weigh(self, name: str, i: int, sign: int) -> None:
+        self.load[name] += sign * self.now.costs[i]
+        self.level[name] = self.load[name] / self.weight[name]
+        if self.now.variances:
+            self.variance[name] += sign * self.now.variances[i]
+            self.doubt[name] = DOUBT * math.sqrt(max(self.variance[name], 0.0)) / self.weight[name]
+
+    def give(self, i: int, target: str, why: str, *, by_choice: bool = False) -> None:
+        source, entry = self.targets[i], self._entry(i)
+        if source in self.load:
+            del self.owned[source][bisect_left(self.owned[source], entry)]
+            self._weigh(source, i, -1)
+        insort(self.owned[target], entry)
+        self._weigh(target, i, 1)
+        self.targets[i] = target
+        self.moves.append(Move(self.now.ranges[i], source, target, why, by_choice))
+
+    # -- ranges that cannot stay ------------------------------------------------------------------------------------
+
+    def place(self) -> None:
+        """The costliest first, each to whoever has most room then."""
+        if not self.orphans:
+            return
+        typical = sum(self.now.costs[i] for i in self.orphans) / len(self.orphans)
+        newest = frozenset(self.newest)
+        rooms = [
+            Room(names, lambda name: (self.load[name] + typical) / self.weight[name])
+            for names in (self.newest, [name for name in self.load if name not in newest])
+        ]
+        for i in sorted(self.orphans, key=lambda i: (-self.now.costs[i], i)):
+            found = self._most_room(i, *rooms)
+            why = self.now.departed.get(self.targets[i], f"{self.targets[i] or 'nobody'} had it")
+            self.give(i, found, why)
+            for room in rooms:
+                room.changed(found)
+        self.moves.sort(key=lambda move: move.range)
+
+    def _most_room(self, i: int, newest: Room, others: Room) -> str:
+        barred = self.now.barred.get(self.now.ranges[i], frozenset())
+        found = newest.first(barred)
+        if found is None or self._too_full(found, self.now.costs[i]):
+            second = others.first(barred)
+            if second is not None and (found is None or self.level[second] < self.level[found]):
+                found = second
+        if found is None:  # everybody failed to open it: somebody must try again
+            found = min(self.load, key=lambda name: (self.level[name], name))
+        return found
+
+    def _too_full(self, name: str, cost: float) -> bool:
+        return self.load[name] + cost > PREFERRED_UP_TO * self.fair * self.weight[name]
+
+    # -- moves by choice --------------------------------------------------------------------------------------------
+
+    def balance(self, budget: int) -> str:
+        """Moves by choice, and why there are no more of them; "" where the budget is what ended them."""
+        for _ in range(budget):
+            found = self._next()
+            if found is None:
+                return self._settled()
+            i, source, target = found
+            self.give(i, target, self._reason(source, target), by_choice=True)
+        return "" if self._next() is not None else self._settled()
+
+    def _settled(self) -> str:
+        if self.low <= min(self.level.values()) and max(self.level.values()) <= self.high:
+            return "every member carries its fair share"
+        return "no single move would bring the members nearer to their fair shares"
+
+    def _next(self) -> tuple[int, str, str] | None:
+        """The most needed move by choice: which range, from whom, to whom."""
+        level = self.level
+        lowest = sorted(self.newest, key=lambda name: (level[name], name))
+        under = [name for name in lowest if level[name] + self.doubt[name] < self.low]
+        for source in sorted(level, key=lambda name: (-level[name], name)):
+            over = level[source] - self.doubt[source] > self.high
+            # A range that costs less than the least gain cannot gain so much.
+            worth = bisect_left(self.owned[source], (self.least_gain,))
+            if worth == len(self.owned[source]):
+                continue
+            smallest = self.owned[source][worth].cost
+            for target in lowest if over else under:
+                if level[source] <= level[target]:
+                    break
+                if self._gains(smallest, source, target) is None:
+                    continue
+                if (i := self._fitting(source, target)) is not None:
+                    return i, source, target
+        return None
+
+    def _gains(self, cost: float, source: str, target: str) -> float | None:
+        """By how much a move lowers the higher of the two levels, in units of the source's load; None: not enough."""
+        after = (self.load[target] + cost) * self.weight[source] / self.weight[target]
+        gain = min(cost, self.load[source] - after)
+        return gain if gain >= self.least_gain and gain >= LEAST_GAIN * cost else None
+
+    def _fitting(self, source: str, target: str) -> int | None:
+        """The range whose move gains most; one that leaves neither with less or more than its share, if there is one:
+        or else others would have to move after it."""
+        ratio = self.weight[source] / self.weight[target]
+        best = (self.load[source] - self.load[target] * ratio) / (1 + ratio)
+        spare = self.load[source] - self.low * self.weight[source]
+        room = self.high * self.weight[target] - self.load[target]
+        for most, beyond in ((min(best, spare, room), 0), (best, LOOKS)):
+            choices = [
+                (gain, entry)
+                for entry in self._about(source, most, beyond)
+                if (gain := self._gains(entry.cost, source, target)) is not None
+                and target not in self.now.barred.get(self.now.ranges[entry.place], ())
+            ]
+            if choices:
+                enough = SIMILAR_GAIN * max(choices)[0]
+                return max(entry[1:] for gain, entry in choices if gain >= enough)[1]
+        return None
+
+    def _about(self, source: str, cost: float, beyond: int) -> Iterator[_Owned]:
+        """Some of the source's ranges that cost about so much: those just below, and so many just above."""
+        owned = self.owned[source]
+        middle = bisect_left(owned, (cost * (1 + 1e-9), math.inf))
+        yield from owned[max(0, middle - LOOKS) : middle + beyond]
+
+    def _reason(self, source: str, target: str) -> str:
+        more, less = (100 * self.level[name] / self.fair for name in (source, target))
+        return f"{source} carries {more:.0f} % of its fair share and {target} {less:.0f} %"

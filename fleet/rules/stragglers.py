@@ -5,8 +5,9 @@ from __future__ import annotations
 from fleet.records.record import Holder
 from fleet.rules.handover import is_free, standby_of
 from fleet.rules.look import Look
+from fleet.rules.moves import Move
 from fleet.rules.office_memory import Memory
-from fleet.rules.planner import Move, PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange
 
 
@@ -39,8 +40,9 @@ def returned(
 
 
 def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[Holder, ...]:
-    """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or do not
-    repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or begins anew."""
+    """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or that
+    retires, or do not repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or
+    begins anew."""
     patience = 2 * settings.standby_deadline_seconds
     late: set[Holder] = set()
     for each, (target, _, since) in memory.handing.items():
@@ -51,6 +53,10 @@ def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -
     behind = [Holder(name, each.epoch) for name, each in look.members.items() if each.seen_map < newest_loss]
     memory.behind = {each: memory.behind.get(each, now) for each in behind}
     late |= {each for each, since in memory.behind.items() if now - since > patience}
+    retiring = [(each, record.holder) for each in look.map.retiring if (record := look.shards.get(each)) is not None]
+    kept = [(each, holder) for each, holder in retiring if holder is not None]
+    memory.overdue = {each: memory.overdue.get(each, now) for each in kept}
+    late |= {holder for (_, holder), since in memory.overdue.items() if now - since > patience}
     return tuple(
         each
         for each in sorted(late)

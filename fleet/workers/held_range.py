@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.records.record import ShardLoad
+from fleet.records.record import ShardLoad, SplitPoint
 from fleet.rules.handover import LocalShard, Phase
-from fleet.workers.owned_shard import OwnedShard, shard_load
+from fleet.workers.owned_shard import OwnedShard, shard_load, split_point
 from shards.keyrange import KeyRange
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
@@ -44,6 +44,10 @@ class HeldRange:
     def load(self) -> ShardLoad | None:
         """For the member record; None while the range is not held."""
         return shard_load(self.shard) if self.shard is not None and self.holding else None
+
+    def split_point(self) -> SplitPoint | None:
+        """Where it could be split; None while the range is not held."""
+        return split_point(self.shard) if self.shard is not None and self.holding else None
 
     def failing(self, most: int) -> list[FailingKey]:
         """Keys that keep failing here; none while the range is not held."""

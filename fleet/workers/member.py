@@ -22,6 +22,7 @@ from fleet.records.coordination import (
     MapUnreadable,
     ProtocolMismatch,
 )
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
     Holder,
@@ -40,6 +41,10 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
 """Pause after a request without an answer, with jitter."""
 
+JITTER = 0.1
+"""So much longer a pause may be than it should, so that members do not renew in step. Never shorter: a fleet costs one
+write per member and period, and no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -52,7 +57,9 @@ class Report:
     waiting: tuple[WaitingRecord, ...] = ()
     parts: tuple[PartRecord, ...] = ()
     rollout: RolloutRecord | None = None
+    filters: tuple[FilterRecord, ...] = ()
     demand: int | None = None
+    spread: tuple[tuple[int, float], ...] = ()
 
 
 class Member:
@@ -89,6 +96,7 @@ class Member:
         self._record: MemberRecord | None = None
         self._until = float("-inf")
         self._attempted = 0
+        self._not_before = float("-inf")
 
     @property
     def epoch(self) -> int:
@@ -113,6 +121,9 @@ class Member:
         sighting: Sighting | None = None
         said = ""
         while not stop.is_set():
+            if self._clock() < self._not_before:
+                await _pause(stop, self._not_before - self._clock())
+                continue
             try:
                 if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
                     await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
@@ -182,7 +193,7 @@ class Member:
         conflicts = 0
         while self._record is not None:
             try:
-                async with asyncio.timeout(pause * (0.9 + 0.2 * self._rng.random())):
+                async with asyncio.timeout(pause * (1.0 + JITTER * self._rng.random())):
                     await self.renew_now.wait()
             except TimeoutError:
                 pass
@@ -219,7 +230,9 @@ class Member:
             waiting=report.waiting,
             parts=report.parts,
             rollout=report.rollout,
+            filters=report.filters,
             demand=report.demand,
+            spread=report.spread,
         )
         self._attempted = new.renewals
         sent_at = self._clock()
@@ -259,8 +272,13 @@ class Member:
             self._on_change()
 
     def lose_history(self) -> None:
-        """The store of the records was restored: this incarnation may never have been (R14)."""
+        """The store of the records was restored: this incarnation may never have been (R14).
+
+        Who notices first must not take what the restored records say is its own: others act on what they own since the
+        backup, for a lease at most, as no renewal of theirs can succeed any more.
+        """
         self.telemetry.history_lost()
+        self._not_before = self._clock() + self.draft.lease_seconds
         self.lose("the server's history went back (R14)")
 
     # -- leaving ----------------------------------------------------------------------------------------------------

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
-from fleet.records.record import ShardLoad
+from fleet.records.record import ShardLoad, SplitPoint
 from shards.gates.watermark import Watermark
 from shards.objects import Key
 from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.figures import Figures
+from shards.reconciling.key_costs import Middle
+
+YOUNG_SECONDS = 120.0
+"""A shard's first minutes say little of what it costs: every owner begins by reconciling all its keys once."""
 
 
 class OwnedShard(Protocol):
@@ -38,6 +43,8 @@ class OwnedShard(Protocol):
 
     def load(self) -> dict[str, float]: ...
 
+    def middle(self) -> Middle | None: ...
+
     def failing(self, most: int) -> list[FailingKey]: ...
 
     def waiting(self, most: int) -> list[WaitingKey]: ...
@@ -45,6 +52,8 @@ class OwnedShard(Protocol):
     def generation_of(self, controller: str, key: Key) -> int | None: ...
 
     def figures(self) -> list[Figures]: ...
+
+    def namespaces(self) -> Mapping[str, int]: ...
 
     def measure(self) -> None: ...
 
@@ -65,4 +74,14 @@ def shard_load(shard: OwnedShard) -> ShardLoad:
         reconciles_per_second=round(load["reconciles_per_second"], 3),
         reconcile_seconds_per_second=round(load["reconcile_seconds_per_second"], 3),
         closed=shard.closed,
+        young=load["measured_seconds"] < YOUNG_SECONDS,
     )
+
+
+def split_point(shard: OwnedShard) -> SplitPoint | None:
+    """For the member record, of a busy shard."""
+    found = shard.middle()
+    if found is None:
+        return None
+    at = f"{found.at:016x}" if found.at else ""
+    return SplitPoint(at, round(found.below, 3), f"{found.hot:016x}", round(found.share, 3))

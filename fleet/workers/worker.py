@@ -20,16 +20,19 @@ from fleet.health.health import unready_reason
 from fleet.health.range_steps import RangeObserver, told_to, written_to_log
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import Incarnation, MemberRecord, RolloutRecord
 from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
 from fleet.workers.departure import Departure
+from fleet.workers.layout_runners import follow_layout
 from fleet.workers.member import Member, Report
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.spread import Spread
 from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -60,17 +63,18 @@ class Worker:
         today: Callable[[], float] = time.time,
         rollout: Callable[[], RolloutRecord | None] = lambda: None,
         observers: Sequence[RangeObserver] = (written_to_log,),
+        filters: Callable[[], tuple[FilterRecord, ...]] = tuple,
     ) -> None:
-        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout: for the record.
-        observers: are told of every step of a range, after the telemetry."""
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout, filters: for the
+        record. observers: are told of every step of a range, after the telemetry."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
         self.settings = settings
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
-        self._budget, self._today = WorkerBudget(budget), today
-        self._turnover, self._rollout = Turnover(settings.name), rollout
+        self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
+        self._turnover, self._rollout, self._filters = Turnover(settings.name), rollout, filters
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._view: CoordinationView | None = None
@@ -86,6 +90,7 @@ class Worker:
                 pod=settings.pod,
                 pid=settings.pid,
                 scope=settings.scope,
+                weight=settings.weight,
             ),
             renew_seconds=settings.renew_seconds,
             reaped_predecessor=reaped_predecessor,
@@ -159,7 +164,9 @@ class Worker:
             followed=self._followed,
             leaving=self._departure.leaving,
             rollout=self._rollout(),
+            filters=self._filters(),
             demand=self._budget.demand,
+            spread=self._spread.look(self.runners),
         )
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -246,9 +253,7 @@ class Worker:
         self._check_map()
         stored = self.view.last_map
         shard_map = stored.map if stored is not None else None
-        for each in shard_map.ranges if shard_map is not None else ():
-            if each not in self.runners:
-                self.runners[each] = RangeRunner(each, self._context)
+        follow_layout(self.runners, shard_map, self.view.shards, self._context)
         # Before the map counts as followed: others may have what is given up here once it does.
         if self._budget.follow(stored, self.view.shards, self.member.holder):
             self.member.renew_now.set()

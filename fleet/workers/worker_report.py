@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from heapq import nlargest
 
-from fleet.records.record import RolloutRecord
+from fleet.records.filter_record import FilterRecord
+from fleet.records.record import RolloutRecord, ShardLoad
 from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
+from fleet.workers.spread import Point
 from fleet.workers.stuck_records import failing_records, waiting_records
 from shards.keyrange import KeyRange
 
@@ -20,17 +24,37 @@ def report_of(
     followed: int,
     leaving: bool,
     rollout: RolloutRecord | None,
+    filters: tuple[FilterRecord, ...] = (),
     demand: int | None,
+    spread: tuple[Point, ...],
 ) -> Report:
     """now: boot-clock reading; today: the same moment, in seconds since 1970. The rest as in `Report`."""
-    loads = {str(each): runner.load() for each, runner in runners.items()}
+    loads = _loads(runners)
     return Report(
         followed=followed,
         leaving=leaving,
-        loads={each: load for each, load in loads.items() if load is not None},
+        loads={str(each): load for each, load in loads.items()},
         failing=failing_records(runners.values(), now, today),
         waiting=waiting_records(runners.values(), now, today),
         parts=part_records(runners.values()),
         rollout=rollout,
+        filters=filters,
         demand=demand,
+        spread=spread,
     )
+
+
+BUSIEST = 3
+"""Shards of a member that say where they could be split: each time one is split at the most, and bytes are scarce."""
+
+BUSY_SECONDS = 0.02
+"""Reconcile seconds per second below which nobody would split a shard."""
+
+
+def _loads(runners: Mapping[KeyRange, RangeRunner]) -> dict[KeyRange, ShardLoad]:
+    """Of what is held; of the busiest shards with where they could be split."""
+    loads = {each: load for each, runner in runners.items() if (load := runner.load()) is not None}
+    busy = (each for each, load in loads.items() if load.reconcile_seconds_per_second >= BUSY_SECONDS)
+    for each in nlargest(BUSIEST, busy, key=lambda each: loads[each].reconcile_seconds_per_second):
+        loads[each] = replace(loads[each], split=runners[each].split_point())
+    return loads

@@ -78,7 +78,7 @@ class Engine:
         )
         self.fence: Fence | None = None
         self.first_reconcile_at: float | None = None
-        self.meter = LoadMeter(runtime.clock())
+        self.meter = LoadMeter(runtime.clock(), shard.key)
         self.tally = Tally()
         self.made_at = runtime.clock()
         most = runtime.settings.queue.max_concurrent_reconciles
@@ -87,7 +87,7 @@ class Engine:
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
-        parts = self.queue, self.parked, self.failing, self._reconciler.waiting
+        parts = self.queue, self.parked, self.failing, self._reconciler.waiting, self._notes
         self.admission = Admission(controller.name, runtime, stores[controller.primary], *parts, self.add)
         self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"
@@ -114,6 +114,7 @@ class Engine:
         at, tally = self._current_at, self.tally
         self.fence = make_fence(self.controller, tenure, runtime, self.stores, self.sources, pause, tally, at)
         self._crew.start()
+        self.meter.begin(runtime.clock())
         own = self.controller.resync_seconds
         if period := runtime.settings.queue.resync_seconds if own is None else own:
             again = resync(period, runtime.rng, self.add_all)
@@ -284,7 +285,7 @@ class Engine:
         self.queue.done(key, now)
         self._runtime.slots.release(self.controller.name)
         self._alarm.ring()
-        self.meter.record(now - started, now)
+        self.meter.record(key, now - started, now)
         self._gate_meters.busiest.ran(key)
         self._meters.reconciled(outcome, now - started)
         if self._notes.on:

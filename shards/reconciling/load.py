@@ -1,6 +1,10 @@
-"""How busy a shard was in the last minute. PURE."""
+"""How busy a shard was in the last minute, and with which keys. PURE."""
 
 from __future__ import annotations
+
+from shards.keyrange import PartitionKey
+from shards.objects import Key
+from shards.reconciling.key_costs import KeyCosts
 
 WINDOW_SECONDS = 60
 
@@ -8,16 +12,26 @@ WINDOW_SECONDS = 60
 class LoadMeter:
     """Counts reconciles and their durations over a sliding minute, in steps of a second. Memory does not grow."""
 
-    __slots__ = ("_counts", "_second", "_seconds", "_since")
+    __slots__ = ("_counts", "_second", "_seconds", "_since", "costs")
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, partition_by: PartitionKey = PartitionKey.UID) -> None:
+        self.costs = KeyCosts(partition_by, now)
         self._counts = [0] * WINDOW_SECONDS
         self._seconds = [0.0] * WINDOW_SECONDS
         self._second = int(now)
         self._since = now
 
-    def record(self, seconds: float, now: float) -> None:
-        """A reconcile that took this long has just ended."""
+    def begin(self, now: float) -> None:
+        """Reconciles may begin only now: the time before it is not measured."""
+        self._since = now
+
+    def measured_seconds(self, now: float) -> float:
+        """For how long it has been measured."""
+        return now - self._since
+
+    def record(self, key: Key, seconds: float, now: float) -> None:
+        """A reconcile of the key that took this long has just ended."""
+        self.costs.ran(key, seconds, now)
         if now >= self._second + 1:
             self._advance(now)
         slot = self._second % WINDOW_SECONDS

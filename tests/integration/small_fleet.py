@@ -30,7 +30,7 @@ from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.office.lookout import Lookout
 from fleet.records.object_names import EVENTS_REASON, Names
 from fleet.records.record import Incarnation
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.part_records import rollout_record
 from fleet.workers.range_events import told_as_events
 from fleet.workers.worker import Worker
@@ -40,6 +40,7 @@ from shards.api.client import Client, Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import Controller, identity_of, scope_of
+from shards.filtering.prober import Prober, targets_of
 from shards.journal import KeptJournal, Note
 from shards.keyrange import KeyRange, PartitionKey
 from shards.metrics import ShardMetrics
@@ -49,6 +50,7 @@ from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
 from shards.testing.virtual_time import loop_seconds
+from shards.view_filters import best_sources
 
 PRODUCT = "fleet/test"
 LEASE_SECONDS = 4.0
@@ -113,6 +115,8 @@ class SmallFleet:
     """By the name of the agent; that of the coordinator follows its view."""
     server_side_sharding: ClassVar[bool] = True
     """Whether the server filters by shard; else all shards of a member share one watch."""
+    probes: bool = False
+    """Whether members find out by themselves what the server filters by, and again and again."""
 
     @property
     def client(self) -> Client:
@@ -137,6 +141,7 @@ class SmallFleet:
             renew_seconds=self.lease_seconds / 4,
             plan_settings=PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2),
             clock=loop_seconds,
+            today=loop_seconds,
             rng=random.Random(2),
             telemetry=self.telemetry[name],
             tell=self._events(name, self.transport(registry)).tell,
@@ -204,7 +209,7 @@ class SmallFleet:
             metrics=ShardMetrics(registry),
             meters=self.meters(registry),
             slots=Slots(self.slots),
-            server_side_sharding=self.server_side_sharding,
+            server_side_sharding=None if self.probes else self.server_side_sharding,
             product=PRODUCT,
             journal=journal,
         )
@@ -241,8 +246,13 @@ class SmallFleet:
         self.runtimes[name] = runtime
         self.members[name] = worker
         stop = self._stops[name] = asyncio.Event()
-        self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal), name=name)
+        prober = self._prober(controller, runtime) if self.probes else None
+        self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal, prober), name=name)
         return worker
+
+    def _prober(self, controller: Controller, runtime: WorkerRuntime) -> Prober:
+        targets = targets_of(best_sources([controller], self.settings, PartitionKey.UID))
+        return Prober(runtime.filters, runtime.limited, targets, user_agent="probe")
 
     def transport(self, registry: CollectorRegistry) -> Transport:
         """Of one process. registry: where it may measure."""
@@ -351,6 +361,14 @@ async def running(fleet: SmallFleet, *members: str) -> AsyncIterator[SmallFleet]
     ]
 
 
-async def _observed(worker: Worker, stop: asyncio.Event, journal: KeptJournal) -> None:
-    async with observed(worker, journal, seconds=1.0):
-        await worker.run(stop)
+async def _observed(worker: Worker, stop: asyncio.Event, journal: KeptJournal, prober: Prober | None) -> None:
+    probing = asyncio.create_task(prober.run()) if prober is not None else None
+    try:
+        if prober is not None:
+            await prober.settled(5.0)
+        async with observed(worker, journal, seconds=1.0):
+            await worker.run(stop)
+    finally:
+        if probing is not None:
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)

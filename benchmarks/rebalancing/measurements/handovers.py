@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.rebalancing.bench import Bench, on_each_server, say
 from benchmarks.rebalancing.evidence import Gap, handovers, is_change, is_status_write, percentile, reactions, spent
 from benchmarks.rebalancing.servers import BenchServer
-from benchmarks.rebalancing.stage import Stage, staged
+from benchmarks.rebalancing.stage import LOOK_SECONDS, Stage, staged
 from benchmarks.table import Row
-from fleet.records.coordination import CasConflict
+from fleet.records.coordination import CasConflict, CoordinationUnavailable
 from fleet.records.record import ShardMap
 
 PODS = ("pod-0", "pod-1")
+MEMBERS = tuple(f"{pod}-0" for pod in PODS)
 SHARDS = 4
 OBJECTS_PER_SHARD = 5_000
 CHANGES_PER_SECOND = 50
@@ -65,7 +66,7 @@ async def _measured(stage: Stage, bench: Bench) -> list[Row]:
     stage.configure(shards=SHARDS, per_pod=1, rebalance={"churnPerRound": 1.0, "cooldownSeconds": 86_400.0})
     for pod in PODS:
         stage.start(pod)
-    await stage.until_even([f"{pod}-0" for pod in PODS], SHARDS)
+    await stage.until_even(MEMBERS, SHARDS)
     found: list[Stretch] = []
     async with stage.depot.busy(CHANGES_PER_SECOND):
         await asyncio.sleep(quiet)  # what joining left to do is no part of the first quiet stretch
@@ -83,8 +84,8 @@ async def _measured(stage: Stage, bench: Bench) -> list[Row]:
 
 async def _swap(stage: Stage) -> None:
     """Two members give each other a range; returns when both gates are open."""
-    before = stage.holders()
-    moved = await _retarget(stage, before)
+    await stage.until(lambda: len(stage.holders()) == SHARDS, within_seconds=60, what="every range has an open gate")
+    moved = await _retarget(stage, stage.holders())
 
     def arrived() -> bool:
         now = stage.holders()
@@ -96,28 +97,36 @@ async def _swap(stage: Stage) -> None:
 async def _retarget(stage: Stage, held: dict[str, str]) -> dict[str, str]:
     """The new targets of the ranges that are to move, as they were written."""
     while True:
-        stored = await stage.coordination.read_map()
-        assert stored is not None, "a fleet whose ranges are open has a map"
-        moved = swapped(stored.map, held)
-        targets = tuple(
-            moved.get(str(each), target) for each, target in zip(stored.map.ranges, stored.map.targets, strict=True)
-        )
-        new = replace(stored.map, version=stored.map.version + 1, targets=targets)
         try:
-            await stage.coordination.write_map(new, stored.version)
+            stored = await stage.coordination.read_map()
+            assert stored is not None, "a fleet whose ranges are open has a map"
+            moved = swapped(stored.map, held, MEMBERS)
+            await stage.coordination.write_map(_with(stored.map, moved), stored.version)
             return moved
-        except CasConflict:
-            continue  # the coordinator had something to say meanwhile
+        except (CasConflict, CoordinationUnavailable):
+            await asyncio.sleep(LOOK_SECONDS)  # the coordinator had something to say, or the server nothing
 
 
-def swapped(shard_map: ShardMap, held: dict[str, str]) -> dict[str, str]:
-    """Of each of two members the range that moved longest ago, and its new target: versions of the map go round."""
-    of: dict[str, list[str]] = {}
+def _with(shard_map: ShardMap, moved: Mapping[str, str]) -> ShardMap:
+    targets = tuple(
+        moved.get(str(each), target) for each, target in zip(shard_map.ranges, shard_map.targets, strict=True)
+    )
+    return replace(shard_map, version=shard_map.version + 1, targets=targets)
+
+
+def swapped(shard_map: ShardMap, held: Mapping[str, str], members: Sequence[str]) -> dict[str, str]:
+    """Of each of two members a range, and its new target; the version of the map says which, so that all have their
+    turn. Where a member has two more than the other (a death on the way), it gives one and takes none.
+
+    Raises KeyError for a range that nobody holds.
+    """
+    of: dict[str, list[str]] = {member: [] for member in members}
     for each in shard_map.ranges:
-        of.setdefault(held[str(each)], []).append(str(each))
-    (first, firsts), (second, seconds) = sorted(of.items())[:2]
+        of[held[str(each)]].append(str(each))
+    (least, few), (most, many) = sorted(of.items(), key=lambda item: (len(item[1]), item[0]))
     turn = shard_map.version
-    return {firsts[turn % len(firsts)]: second, seconds[turn % len(seconds)]: first}
+    moved = {many[turn % len(many)]: least}
+    return moved if len(many) - len(few) > 1 else moved | {few[turn % len(few)]: most}
 
 
 def _rows(stage: Stage, stretches: Sequence[Stretch]) -> list[Row]:

@@ -100,15 +100,9 @@ async def _restarted(stage: Stage, pod: str, revision: str) -> None:
     code = await asyncio.to_thread(stage.pods[pod].terminate)
     if code:
         say(f"{pod} ended with {code}")
-    before = await stage.coordination.read_member(f"{pod}-0")
-    epoch = before.epoch if before is not None else 0
+    before = await stage.member_of(pod)
     stage.start(pod, revision=revision)
-    async with asyncio.timeout(START_SECONDS):
-        while True:
-            found = await stage.coordination.read_member(f"{pod}-0")
-            if found is not None and found.holder is not None and found.epoch > epoch:
-                return
-            await asyncio.sleep(0.1)
+    await stage.until_joined(pod, before.epoch if before is not None else 0, within_seconds=START_SECONDS)
 
 
 def per_range(gaps: list[Gap]) -> tuple[dict[str, float], dict[str, int]]:

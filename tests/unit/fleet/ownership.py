@@ -20,7 +20,7 @@ from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import Kind
 from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_settings import WorkerSettings
 from shards.errors import Undrained
@@ -31,6 +31,7 @@ from shards.ownership.tenure import Tenure
 from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.figures import Figures
+from shards.reconciling.key_costs import Middle
 
 IDENTITY = "websites"
 LEASE_SECONDS = 8.0
@@ -48,7 +49,7 @@ class Behaviour:
     """How the shards of one member behave. May be changed at any time.
 
     opening_error, prewarm_error, stop_error: raised by activations, standbys and stops. unwarm: standbys never sync.
-    undrained: a reconcile cannot be cancelled. Durations are in seconds.
+    undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard. Durations are in seconds.
     """
 
     prewarm_seconds: float = 0.0
@@ -57,6 +58,7 @@ class Behaviour:
     stop_seconds: float = 0.0
     unwarm: bool = False
     undrained: bool = False
+    namespaces: dict[str, int] = field(default_factory=dict)
     opening_error: Exception | None = None
     prewarm_error: Exception | None = None
     stop_error: Exception | None = None
@@ -119,6 +121,9 @@ class FakeShard:
     def waiting(self, most: int) -> list[WaitingKey]:
         return []
 
+    def namespaces(self) -> dict[str, int]:
+        return self.behaviour.namespaces
+
     def figures(self) -> list[Figures]:
         return []
 
@@ -140,7 +145,11 @@ class FakeShard:
             "quarantined": 0.0,
             "reconciles_per_second": 0.12345,
             "reconcile_seconds_per_second": 0.5,
+            "measured_seconds": 10.0,
         }
+
+    def middle(self) -> Middle | None:
+        return Middle(0, 0.0, self.range.first, 1.0)
 
 
 class Wire(LocalCoordination):
@@ -276,6 +285,7 @@ class Fleet:
             plan_settings=self.plan_settings,
             reaped_predecessor=reaped,
             clock=now,
+            today=now,
             rng=random.Random(name),
         )
         self.coordinators[name] = coordinator
@@ -388,7 +398,7 @@ class Fleet:
     async def pass_seconds(self, seconds: float) -> None:
         """Time passes, under the eyes of the oracle."""
         until = now() + seconds
-        while now() < until:
+        while until - now() > 1e-6:  # the loop's clock moves in whole microseconds
             self.owners()
             await asyncio.sleep(min(0.1, until - now()))
 

@@ -18,8 +18,9 @@ from fleet.office import registrar
 from fleet.records.object_names import Kind
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord
 from fleet.rules import handover
+from fleet.rules.layout import relaid
 from fleet.rules.membership import MemberWatch
-from shards.keyrange import equal_boundaries
+from shards.keyrange import PartitionKey, equal_boundaries
 from tests.unit.fleet.ownership import Fleet, now
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)
@@ -43,7 +44,7 @@ class Walk:
         self.healing: set[asyncio.Task[None]] = set()
         self.leaving: dict[str, asyncio.Task[None]] = {}
         self.deletions = self.rng.randrange(4)
-        self.reshards = self.rng.choice([0, 1, 1])
+        self.reshards = self.rng.choice([0, 1, 1, 2])
 
     def say(self, what: str) -> None:
         self.log.append(f"{now():8.3f} {what}")
@@ -179,8 +180,9 @@ class Walk:
         """As a coordinator does it: another layout in one write, what leaves it goes to `retiring` (R7)."""
         if self.reshards and self.fleet.store.of(Kind.MAP) and not self.fleet.map.retiring:
             self.reshards -= 1
-            count = self.rng.choice([1, 2, 3, 6])
-            await self.write_map(resharded(self.fleet.map, count), f"a reshard to {count} ranges")
+            count, key = self.rng.choice([1, 2, 3, 6]), self.rng.choice([PartitionKey.UID, *PartitionKey])
+            new = relaid(self.fleet.map, equal_boundaries(count), key, {})
+            await self.write_map(new, f"a reshard to {count} ranges by {key}")
 
     async def retarget(self) -> None:
         """A plan that moves what need not move."""
@@ -222,17 +224,6 @@ class Walk:
             wire.release()
         await self.fleet.all_open(within_seconds=HEAL_SECONDS)
         assert self.fleet.deaths == []
-
-
-def resharded(old: ShardMap, count: int) -> ShardMap:
-    boundaries = equal_boundaries(count)
-    new = replace(old, boundaries=boundaries, targets=("",) * count)
-    kept = set(old.ranges) & set(new.ranges)
-    return replace(
-        new,
-        targets=tuple((old.target_of(each) or "") if each in kept else "" for each in new.ranges),
-        retiring=old.retiring | (set(old.ranges) - kept),
-    )
 
 
 async def walk_along(seed: int) -> None:

@@ -13,12 +13,14 @@ from benchmarks.rebalancing.bench import Bench, NotReached, median_and_worst, on
 from benchmarks.rebalancing.depot import PARCELS
 from benchmarks.rebalancing.evidence import Gap
 from benchmarks.rebalancing.measurements.handovers import swapped
+from benchmarks.rebalancing.measurements.resharding import longest_unowned
 from benchmarks.rebalancing.measurements.rolling import per_range
 from benchmarks.rebalancing.measurements.worker_killed import first_act
 from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.table import Row
 from fleet.devcluster.recording.journal import Entry
-from shards.keyrange import equal_boundaries
+from shards.journal import Note
+from shards.keyrange import equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import shard_map
 
 
@@ -52,6 +54,20 @@ class TestWorkerKilled:
         assert first_act([act("a", 1, 1.0)], "a", 2.0) is None
 
 
+class TestResharding:
+    def test_a_key_is_unowned_from_the_drain_of_its_old_range_to_the_opening_of_its_new_one(self) -> None:
+        (whole,), (low, high) = ranges_from((0,)), ranges_from(equal_boundaries(2))
+        notes = [
+            Note("opened", 0.5, range=str(low)),
+            Note("draining", 1.0, range=str(whole)),
+            Note("opened", 1.25, range=str(low)),
+            Note("opened", 2.5, range=str(high)),
+            Note("opened", 9.0, range=str(high)),
+        ]
+        assert longest_unowned(notes, [whole], [low, high], 1.0) == 1.5
+        assert longest_unowned([], [whole], [low, high], 1.0) == 0.0
+
+
 class TestRolling:
     def test_spans_and_moves_are_added_up_by_range(self) -> None:
         gaps = [Gap("low", "a", "b", 1.0, 1.5), Gap("low", "b", "c", 3.0, 3.25), Gap("high", "a", "b", 1.0, 1.1)]
@@ -60,14 +76,23 @@ class TestRolling:
         assert moves == {"low": 2, "high": 1}
 
 
-def test_a_swap_takes_one_range_of_each_of_two_members_and_another_one_the_next_time() -> None:
-    shards = shard_map(boundaries=equal_boundaries(4), targets=("a", "b", "a", "b"))
-    names = [str(each) for each in shards.ranges]
-    held = dict(zip(names, shards.targets, strict=True))
-    first = swapped(shards, held)
-    assert sorted(first.values()) == ["a", "b"]
-    assert all(held[each] != target for each, target in first.items())
-    assert swapped(replace(shards, version=shards.version + 1), held).keys().isdisjoint(first)
+class TestSwaps:
+    SHARDS = shard_map(boundaries=equal_boundaries(4), targets=("a", "b", "a", "b"))
+
+    def held(self, *members: str) -> dict[str, str]:
+        return dict(zip(map(str, self.SHARDS.ranges), members, strict=True))
+
+    def test_each_of_two_members_gives_a_range_to_the_other_and_another_one_the_next_time(self) -> None:
+        held = self.held("a", "b", "a", "b")
+        first = swapped(self.SHARDS, held, ("a", "b"))
+        assert sorted(first.values()) == ["a", "b"]
+        assert all(held[each] != target for each, target in first.items())
+        again = swapped(replace(self.SHARDS, version=self.SHARDS.version + 1), held, ("a", "b"))
+        assert again.keys().isdisjoint(first)
+
+    def test_who_has_all_gives_until_both_have_as_many(self) -> None:
+        assert list(swapped(self.SHARDS, self.held("a", "a", "a", "a"), ("a", "b")).values()) == ["b"]
+        assert list(swapped(self.SHARDS, self.held("a", "a", "a", "b"), ("a", "b")).values()) == ["b"]
 
 
 @dataclass

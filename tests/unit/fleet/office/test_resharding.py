@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from fleet.backends.local_store import Step
+from fleet.records.controls import Controls, Order, controls_text
+from fleet.records.cut_request import CutRequest
 from fleet.records.object_names import Kind
 from fleet.records.record import Document, DocumentName, ShardRecord, ShardStatus
+from fleet.rules.agenda import Agenda, Look, Memory, draw_up
+from fleet.rules.cuts import Split
 from fleet.rules.layout import is_settled
-from shards.keyrange import PartitionKey, equal_boundaries
+from fleet.rules.plan_settings import PlanSettings
+from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, fnv1a64, ranges_from
 from tests.unit.fleet.ownership import Fleet, running
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)
@@ -69,6 +75,16 @@ async def test_each_new_range_begins_where_its_hashes_are() -> None:
         await until_settled(fleet, 16)
         for each, owner in fleet.open().items():
             assert owner == next(name for old, name in before.items() if old.overlaps(each))
+
+
+async def test_workers_keep_nothing_of_ranges_that_have_left() -> None:
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        for count in (16, 3, 5):
+            await configure(fleet, config(count))
+            await until_settled(fleet, count)
+        await fleet.pass_seconds(1)
+        for worker in fleet.workers.values():
+            assert set(worker.runners) == set(fleet.map.ranges)
 
 
 async def test_a_config_that_says_what_there_is_costs_one_write_and_moves_nothing() -> None:
@@ -191,6 +207,90 @@ async def test_a_worker_that_cannot_serve_the_new_key_ends_and_the_others_take_e
         assert "fleet reshard --partition-by" in str(fleet.tasks.pop("odd").exception())
         fleet.workers.pop("odd")
         await until_settled(fleet, 4, PartitionKey.NAME, within_seconds=20.0)
+
+
+# -- single cuts ------------------------------------------------------------------------------------------------------
+
+
+async def order(fleet: Fleet, controls: Controls) -> None:
+    """Somebody changes what is ordered."""
+    wire = fleet.wire("hand")
+    found = await wire.read_document(DocumentName.CONTROLS)
+    version = found.version if found else ""
+    await wire.write_document(Document(DocumentName.CONTROLS, controls_text(controls), version))
+
+
+async def test_single_ranges_are_split_and_merged_and_the_others_are_not_touched() -> None:
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        first, second, third, fourth = fleet.layout
+        kept = {each: fleet.record(each) for each in (third, fourth)}
+        split = CutRequest(1, (first,), first.first + 99)
+        await order(fleet, Controls(requests=(split, CutRequest(2, (third, fourth)))))
+        await fleet.pass_seconds(2)
+        await order(fleet, Controls(requests=(split,)))
+        await fleet.until(lambda: settled(fleet, 4), 5, "a split and a merge")
+        assert fleet.map.boundaries == (0, 99, second.first, third.first)
+        assert (fleet.map.requests_done, fleet.map.base_count) == (2, 4)
+        again = CutRequest(3, (KeyRange(third.first, fourth.last),), fourth.first)
+        await order(fleet, Controls(requests=(split, again)))
+        await fleet.until(lambda: settled(fleet, 5), 5, "another split; the old one is not done twice")
+        untouched = fleet.record(second)
+        await configure(fleet, config(4))
+        await fleet.pass_seconds(2)
+        assert len(fleet.map.boundaries) == 5, "the count did not change: what was cut stays"
+        assert fleet.record(second) == untouched
+        assert kept.keys() == {third, fourth}
+        await configure(fleet, config(3))
+        await until_settled(fleet, 3)
+
+
+async def test_a_request_for_a_range_that_is_not_there_is_done_with(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(Fleet(ranges=2), "a") as fleet:
+        layout = fleet.map.boundaries
+        await order(fleet, Controls(requests=(CutRequest(4, (KeyRange(0, 99),), 5), CutRequest(5, fleet.layout[::-1]))))
+        await fleet.until(lambda: fleet.map.requests_done == 5, 5, "it is refused")
+        assert fleet.map.boundaries == layout
+        assert "the layout has no range" in caplog.text
+        assert "are no neighbours" in caplog.text
+
+
+async def test_what_the_planner_cuts_goes_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    low, high = ranges_from(equal_boundaries(2))
+
+    def cutting(look: Look, memory: Memory, settings: PlanSettings, now: float) -> Agenda:
+        return replace(draw_up(look, memory, settings, now), cuts=(Split(low, 7), Split(high, high.last)))
+
+    async with running(Fleet(ranges=2), "a", "b") as fleet:
+        monkeypatch.setattr("fleet.office.coordinator.draw_up", cutting)
+        await fleet.until(lambda: len(fleet.map.boundaries) == 4, 5, "two cuts in one reshard")
+        await until_settled(fleet, 4)
+        assert (fleet.map.boundaries[1], fleet.map.base_count) == (7, 2)
+
+
+async def test_a_frozen_fleet_does_not_reshard_until_it_is_told_to() -> None:
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        await order(fleet, Controls(frozen=Order("ann")))
+        await fleet.pass_seconds(1)
+        before = fleet.map.boundaries
+        await configure(fleet, config(8))
+        await order(fleet, Controls(frozen=Order("ann"), requests=(CutRequest(1, (fleet.layout[0],), 99),)))
+        await fleet.pass_seconds(3)
+        assert fleet.map.boundaries == before
+        await order(fleet, Controls())
+        await until_settled(fleet, 8)
+
+
+async def test_a_layout_by_namespace_is_cut_by_what_the_members_report() -> None:
+    fleet = Fleet(ranges=4)
+    for name in ("a", "b"):
+        fleet.behaviour(name).namespaces = {f"team-{i}": 1 + 99 * (i == 3) for i in range(20)}
+    async with running(fleet, "a", "b") as fleet:
+        await fleet.pass_seconds(12)
+        await configure(fleet, config(4, key="namespace"))
+        await until_settled(fleet, 4, PartitionKey.NAMESPACE)
+        assert fleet.map.boundaries != equal_boundaries(4)
+        heavy = fnv1a64("team-3")
+        assert heavy >> 32 in {first >> 32 for first in fleet.map.boundaries}
 
 
 # -- cut at every write -----------------------------------------------------------------------------------------------

@@ -1,10 +1,31 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from fleet.pod.pod import exit_code, labels_of
+from fleet.configuration.config_file import config_from
+from fleet.pod.pod import exit_code, labels_of, weight_of
 from fleet.processes.exitcodes import EX_CONFIG, EX_SOFTWARE, EX_WATCHDOG
 from shards.errors import ConfigError
+
+
+def test_a_pod_s_weight_is_that_of_the_config_unless_its_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = config_from({"fleet": "web", "controller": "a:b", "workers": {"weight": 2}})
+    monkeypatch.delenv("FLEET_WEIGHT", raising=False)
+    assert weight_of(config) == 2.0
+    monkeypatch.setenv("FLEET_WEIGHT", " 0.5 ")
+    assert weight_of(config) == 0.5
+
+
+@pytest.mark.parametrize("text", ["heavy", "0", "nan", "1000"])
+def test_a_weight_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("FLEET_WEIGHT", text)
+    expected = f"FLEET_WEIGHT: '{text}' is no weight; write a number of at least 0.01, at most 100"
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        weight_of(config_from({"fleet": "web", "controller": "a:b"}))
 
 
 @pytest.mark.parametrize(("ended", "code"), [(0, 0), (EX_CONFIG, 2), (EX_SOFTWARE, 1), (EX_WATCHDOG, 1), (137, 1)])

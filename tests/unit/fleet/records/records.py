@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     CoordinatorRecord,
     FailingRecord,
     Holder,
@@ -19,6 +22,7 @@ from fleet.records.record import (
     ShardRecord,
     ShardStatus,
     Share,
+    SplitPoint,
     Standby,
     WaitingRecord,
 )
@@ -44,10 +48,13 @@ def ranges(draw: st.DrawFn) -> KeyRange:
 
 holders = st.builds(Holder, member_names, counts)
 incarnations = st.builds(Incarnation, st.text(min_size=1, max_size=12), counts)
-loads = st.builds(ShardLoad, *[counts] * 7, figures, figures, texts)
+shares = st.floats(0, 1)
+split_points = st.builds(SplitPoint, texts, shares, texts, shares)
+loads = st.builds(ShardLoad, *[counts] * 7, figures, figures, texts, st.booleans(), st.none() | split_points)
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
 parts = st.builds(PartRecord, texts, texts, *[counts] * 8, figures, figures, counts)
+filters = st.builds(FilterRecord, texts, texts, counts, texts, texts, texts, counts, counts)
 rollouts = st.builds(RolloutRecord, texts, st.lists(texts, max_size=2).map(tuple), st.just(()), texts)
 members = st.builds(
     MemberRecord,
@@ -67,7 +74,9 @@ members = st.builds(
     waiting=st.lists(waiting, max_size=2).map(tuple),
     parts=st.lists(parts, max_size=2).map(tuple),
     rollout=st.none() | rollouts,
+    filters=st.lists(filters, max_size=2).map(tuple),
     demand=st.none() | counts,
+    weight=st.floats(MIN_WEIGHT, MAX_WEIGHT),
     version=versions,
     uid=st.text(min_size=1, max_size=12),
 )
@@ -113,6 +122,7 @@ def maps(draw: st.DrawFn) -> ShardMap:
         requests_done=draw(counts),
         config_refused=draw(texts),
         shares=draw(st.dictionaries(member_names, st.builds(Share, counts, counts, counts, counts), max_size=3)),
+        moved_at=draw(counts),
         forgotten=draw(counts),
     )
 

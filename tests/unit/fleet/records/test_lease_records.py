@@ -37,6 +37,7 @@ from fleet.records.record import (
     ShardMap,
     ShardRecord,
     ShardStatus,
+    SplitPoint,
 )
 from fleet.records.shard_lease import MAX_WATERMARK_BYTES, lease_from_shard, shard_record
 from fleet.rules.handover import is_free
@@ -449,3 +450,20 @@ def test_a_length_that_no_field_holds_counts_as_the_longest_or_none(seconds: int
 
 def test_an_object_of_brackets_is_no_lease() -> None:
     assert lease_of(b'{"metadata":{"name":"a"},"spec":' + b"[" * 2000) is None
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "0", "-1", "1e9", "heavy"])
+def test_a_member_whose_weight_is_none_counts_like_any_other(text: str) -> None:
+    lease = member_lease(member(weight=2.0))
+    lease["metadata"]["annotations"]["shardfleet.dev/weight"] = text
+    assert read_member(lease).weight == 1.0
+
+
+def test_a_split_point_rides_on_the_load_of_a_busy_shard_in_little_more_than_a_hundred_bytes() -> None:
+    point = SplitPoint("8" * 16, 0.49, "9" * 16, 0.31)
+    bare, told = (
+        member_lease(member(loads={"r": ShardLoad()})),
+        member_lease(member(loads={"r": ShardLoad(split=point)})),
+    )
+    assert read_member(told).loads["r"].split == point
+    assert len(str(told)) - len(str(bare)) < 120

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus, Standby
 from fleet.rules.agenda import LONGEST_DEBOUNCE, LONGEST_REQUEST_SECONDS, Absence, Agenda, Look, Memory, draw_up
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import member, shard, shard_map
 
@@ -205,7 +205,9 @@ def test_a_voluntary_move_starts_the_cool_down() -> None:
     assert office.look(2.0, targets=first.map.targets).moves == ()
     office.renew("a", "b")
     assert office.look(30.9).moves == ()
-    assert len(office.look(31.0).moves) == 1
+    assert office.look(31.0).moves == (), "the range is still on its way"
+    office.put(held(first.moves[0].range, "b@3"))
+    assert len(office.look(31.1).moves) == 1
 
 
 # -- handovers that do not get on -----------------------------------------------------------------------------------
@@ -268,6 +270,19 @@ def test_a_member_that_keeps_what_a_ready_standby_waits_for_is_expelled_once() -
     office.memory.expelled.clear()
     office.members["a"] = replace(office.members["a"], epoch=4)
     assert office.look(121.5).expel == (), "its next incarnation holds nothing"
+
+
+def test_a_member_that_keeps_a_range_that_retires_is_expelled() -> None:
+    office = Office()
+    office.settle()
+    office.put(held(WHOLE))
+    office.look(0.0, retiring=frozenset({WHOLE}))
+    office.renew("a", "b")
+    assert office.look(119.0, retiring=frozenset({WHOLE})).expel == ()
+    assert office.look(120.1, retiring=frozenset({WHOLE})).expel == (Holder("a", 3),)
+    office.put(free(WHOLE, ShardStatus.RETIRED))
+    office.memory.expelled.clear()
+    assert office.look(120.2, retiring=frozenset({WHOLE})).expel == ()
 
 
 def test_a_member_that_does_not_repeat_a_loss_is_expelled() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fleet.records.controls import Controls, Order
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord
 from fleet.rules.agenda import Agenda, Look, Memory, draw_up
-from fleet.rules.planner import PlanSettings
+from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import member, shard, shard_map
 

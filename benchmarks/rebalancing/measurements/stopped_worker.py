@@ -1,0 +1,296 @@
+"""Workers that stop (SIGSTOP) with a write on its way, for three leases, while others take over what they had.
+
+Before the socket: a worker stops between its deadline check and the first byte; the write is sent when it wakes, long
+after. In the proxy: the write is sent in time, and what is between worker and server holds it for as long. A Lease is
+no fence for either: what keeps the write from doing harm is what it carries. Told by kind of write: how many the server
+refused, how many it accepted, and whether any of these was written over what somebody else had written since. The
+supervisors stand still too: one that runs kills a worker that is frozen past its deadline, and nothing is sent at all.
+The admission fence is off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.rebalancing.actor import ACT, NEEDS_CHILD, READY
+from benchmarks.rebalancing.bench import Bench, NotReached, say
+from benchmarks.rebalancing.depot import PARCELS
+from benchmarks.rebalancing.stage import BenchPod, Stage, staged
+from benchmarks.rebalancing.stopping_pod import KINDS, Hit
+from benchmarks.table import Row
+from fleet.devcluster.faults import Match
+from fleet.devcluster.faults.words import Partition
+from fleet.devcluster.proxy.door import FaultProxy
+from fleet.devcluster.proxy.upstream import Upstream
+from fleet.devcluster.recording.journal import WRITES, Entry
+from fleet.records.coordination import CasConflict
+from shards.api.client import Client
+from shards.api.useragent import UserAgent
+from shards.clock import boot_seconds
+from shards.objects import Resource
+
+ACTOR_FILE = Path(__file__).parents[1] / "actor.py"
+STOPPING = (sys.executable, "-m", "benchmarks.rebalancing.stopping_pod", "run")
+STOPPED, LEFT = "pod-a", "pod-b"
+"""The pod whose workers stop, and the one that takes over. So never most of all members are silent at once (R12)."""
+WORKERS = 5
+SHARDS = 20
+LEASE_SECONDS = 3.0
+STOPPED_SECONDS = 3 * LEASE_SECONDS
+TIMES = 50
+"""Of each kind of write."""
+MOST_ROUNDS = 3 * TIMES
+PARCELS_A_KIND = 4
+"""In each round: about half of them are the stopped pod's."""
+HIT_SECONDS = 4.0
+LAND_SECONDS = 1.5
+CONFIG_MAPS = Resource.parse("v1/configmaps")
+HELD = Partition(way="to_server", match=Match(verbs=("create", "update", "patch", "delete")))
+"""By the proxy. Reads go on: a deletion makes one before it is sent."""
+PRIMARY_KINDS = ("status", "create", "update", "delete", "apply")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the writes of one kind. over: accepted over what another one had written since they were decided
+    on."""
+
+    refused: Counter[int] = field(default_factory=Counter)
+    accepted: int = 0
+    over: int = 0
+    never: int = 0
+
+    @property
+    def count(self) -> int:
+        return self.refused.total() + self.accepted + self.never
+
+
+@dataclass(slots=True)
+class Tally:
+    """late: writes of a stopped incarnation beside the held one that were begun after it woke."""
+
+    kinds: dict[str, Outcome] = field(default_factory=lambda: {kind: Outcome() for kind in KINDS})
+    late: int = 0
+
+    def missing(self, wanted: int) -> list[str]:
+        """Kinds, that of which there are fewest first."""
+        short = [kind for kind, outcome in self.kinds.items() if outcome.count < wanted]
+        return sorted(short, key=lambda kind: self.kinds[kind].count)
+
+
+async def measure(bench: Bench) -> list[Row]:
+    rows: list[Row] = []
+    for server in bench.servers:
+        for where in ("before", "after"):
+            async with staged(server, f"stopped-{where}", bench.directory) as stage:
+                rows += _rows(await _stopped(stage, bench, where), server.name, where)
+    return rows
+
+
+async def _stopped(stage: Stage, bench: Bench, where: str) -> Tally:
+    wanted, tally = bench.size(TIMES, 1), Tally()
+    stage.configure(
+        shards=SHARDS,
+        per_pod=WORKERS,
+        controller=f"{ACTOR_FILE}:parcels",
+        coordination={"leaseSeconds": LEASE_SECONDS},
+        rebalance={"churnPerRound": 1.0, "cooldownSeconds": 1.0},
+    )
+    failpoints = stage.directory / "failpoints"
+    failpoints.mkdir()
+    stage.start(LEFT)  # first, so that the coordinator is there
+    await stage.until_even([f"{LEFT}-{slot}" for slot in range(WORKERS)], SHARDS)
+    async with _way_to(stage) as proxy:
+        _start_stopping(stage, proxy, failpoints, where)
+        for number in range(MOST_ROUNDS):
+            missing = tally.missing(wanted)
+            if not missing:
+                break
+            await _round(stage, tally, failpoints, proxy if where == "after" else None, number, missing)
+            counts = ", ".join(f"{kind} {outcome.count}" for kind, outcome in tally.kinds.items())
+            say(f"{stage.server.name}, {where}, round {number + 1}: {counts}")
+    return tally
+
+
+@contextlib.asynccontextmanager
+async def _way_to(stage: Stage) -> AsyncIterator[FaultProxy]:
+    """Between the stopping pod and the server, and nobody else."""
+    proxy = await FaultProxy.start(await Upstream.of(str(stage.server.kubeconfig)))
+    try:
+        yield proxy
+    finally:
+        await proxy.close()
+
+
+def _start_stopping(stage: Stage, proxy: FaultProxy, failpoints: Path, where: str) -> None:
+    kubeconfig = stage.directory / "proxy"
+    proxy.write_kubeconfig(kubeconfig, stage.namespace)
+    pod = BenchPod(
+        STOPPED,
+        stage.config,
+        kubeconfig,
+        stage.directory,
+        namespace=stage.namespace,
+        environment={"FAILPOINTS": str(failpoints), "FAILPOINT_WHERE": where},
+        command=STOPPING,
+        rooms=stage.rooms,
+    )
+    stage.pods[STOPPED] = pod
+    pod.__enter__()
+
+
+async def _round(
+    stage: Stage, tally: Tally, failpoints: Path, proxy: FaultProxy | None, number: int, missing: Sequence[str]
+) -> None:
+    """Each of the missing kinds at most once. proxy: that holds the requests; None: the workers do."""
+    members = [f"{pod}-{slot}" for pod in (STOPPED, LEFT) for slot in range(WORKERS)]
+    await stage.until_even(members, SHARDS, within_seconds=120.0)
+    armed = missing[: WORKERS - 1]
+    kinds = [kind for kind in PRIMARY_KINDS if kind in armed]
+    client = Client(stage.transport, user_agent="hand")
+    names = {f"act-{number}-{kind}-{i}": kind for kind in kinds for i in range(PARCELS_A_KIND)}
+    await asyncio.gather(*(_prepared(client, stage.namespace, name, kind) for name, kind in names.items()))
+    pod = stage.pods[STOPPED]
+    assert pod.process is not None
+    pod.process.send_signal(signal.SIGSTOP)
+    hold = proxy.faults.inject(HELD) if proxy is not None else None
+    await asyncio.to_thread(_arm, failpoints, armed)
+    act = {"spec": {"stamp": ACT}}
+    await asyncio.gather(*(client.merge_patch(PARCELS, stage.namespace, name, act) for name in names))
+    if "shard Lease" in armed:
+        await _move_one(stage)
+    hits = await asyncio.to_thread(_hits, failpoints, len(armed))
+    await asyncio.sleep(STOPPED_SECONDS)
+    woken_at = time.time()
+    if hold is not None:
+        hold.release()
+        await asyncio.sleep(LAND_SECONDS)
+    going_on = time.time()
+    for hit in hits:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(hit.pid, signal.SIGCONT)
+    await asyncio.sleep(LAND_SECONDS)
+    pod.process.send_signal(signal.SIGCONT)
+    await asyncio.sleep(0.5)
+    entries = stage.writes()
+    for hit in hits:
+        _judged(tally, hit, entries, woken_at=woken_at, going_on=going_on)
+
+
+async def _prepared(client: Client, namespace: str, name: str, kind: str) -> None:
+    body = {
+        "apiVersion": PARCELS.api_version,
+        "kind": "Parcel",
+        "metadata": {"name": name},
+        "spec": {"stamp": READY, "address": kind},
+    }
+    await client.create(PARCELS, namespace, body)
+    if kind not in NEEDS_CHILD:
+        return
+    for _ in range(300):
+        found = await client.list(CONFIG_MAPS, namespace, query=[("fieldSelector", f"metadata.name={name}")])
+        if found["items"]:
+            return
+        await asyncio.sleep(0.1)
+    raise NotReached(f"{name} got no child")
+
+
+async def _move_one(stage: Stage) -> None:
+    """One range of the stopping pod gets a target in the other one: three writes of its Lease follow."""
+    while True:
+        stored = await stage.coordination.read_map()
+        assert stored is not None, "a fleet whose ranges are open has a map"
+        targets = list(stored.map.targets)
+        mine = next(i for i, target in enumerate(targets) if target.startswith(STOPPED))
+        targets[mine] = f"{LEFT}-0"
+        new = replace(stored.map, version=stored.map.version + 1, targets=tuple(targets))
+        try:
+            await stage.coordination.write_map(new, stored.version)
+        except CasConflict:
+            continue
+        return
+
+
+def _arm(failpoints: Path, kinds: Iterable[str]) -> None:
+    for old in failpoints.iterdir():
+        old.unlink()
+    for kind in kinds:
+        (failpoints / f"{kind}.armed").touch()
+
+
+def _hits(failpoints: Path, wanted: int) -> list[Hit]:
+    """The workers that have stopped. What nobody took is taken back. Blocks."""
+    until = time.monotonic() + HIT_SECONDS
+    while time.monotonic() < until and len(list(failpoints.glob("*.json"))) < wanted:
+        time.sleep(0.1)
+    for armed in failpoints.glob("*.armed"):
+        armed.unlink(missing_ok=True)
+    time.sleep(0.2)
+    return [msgspec.json.decode(file.read_bytes(), type=Hit) for file in failpoints.glob("*.json")]
+
+
+def _judged(tally: Tally, hit: Hit, entries: Iterable[Entry], *, woken_at: float, going_on: float) -> None:
+    """woken_at: since then requests can arrive, since 1970; going_on: since then the worker runs."""
+    outcome = tally.kinds[hit.kind]
+    agent = UserAgent.parse(hit.user_agent)
+    assert agent is not None, "whoever stopped is a worker"
+    mine = [each for each in entries if each.verb in WRITES and _incarnation(each) == (agent.member, agent.epoch)]
+    landed = next(
+        (each for each in mine if each.time >= woken_at and each.user_agent == hit.user_agent and _is(hit.kind, each)),
+        None,
+    )
+    tally.late += sum(1 for each in mine if each.time >= going_on and each is not landed)
+    if landed is None:
+        outcome.never += 1
+    elif not landed.succeeded:
+        outcome.refused[landed.status] += 1
+    else:
+        outcome.accepted += 1
+        stopped_at = hit.at + time.time() - boot_seconds()
+        outcome.over += any(
+            each.succeeded
+            and stopped_at < each.time < landed.time
+            and (each.resource, each.name) == (landed.resource, landed.name)
+            and each.verb in WRITES
+            for each in entries
+        )
+
+
+def _incarnation(entry: Entry) -> tuple[str, str] | None:
+    agent = UserAgent.parse(entry.user_agent)
+    return None if agent is None else (agent.member, agent.epoch)
+
+
+def _is(kind: str, entry: Entry) -> bool:
+    if kind == "status":
+        return entry.subresource == "status"
+    if kind in ("shard Lease", "member Lease"):
+        return f"-{kind.split()[0]}-" in entry.name
+    return entry.resource == str(CONFIG_MAPS) and entry.verb == {"apply": "patch"}.get(kind, kind)
+
+
+def _rows(tally: Tally, server: str, where: str) -> list[Row]:
+    held = "before the socket" if where == "before" else "in the proxy"
+    rows = []
+    for kind, outcome in tally.kinds.items():
+        name, of = f"{kind} held {held}, {server}", f"of {outcome.count}"
+        statuses = ", ".join(map(str, sorted(outcome.refused))) or "never"
+        rows.append(Row(f"{name}: refused by precondition ({statuses})", outcome.refused.total(), of))
+        if outcome.accepted > outcome.over:
+            rows.append(Row(f"{name}: accepted, nobody had written since", outcome.accepted - outcome.over, of))
+        if outcome.never:
+            rows.append(Row(f"{name}: never arrived", outcome.never, of))
+        rows.append(Row(f"{name}: accepted over another's write", outcome.over, "", 0))
+    rows.append(Row(f"acts started after the deadline, held {held}, {server}", tally.late, "", 0))
+    return rows
