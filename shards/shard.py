@@ -32,6 +32,7 @@ from shards.reconciling.figures import Figures, figures_of
 from shards.reconciling.key_costs import Middle, middle_of
 from shards.runtime import WorkerRuntime
 from shards.shard_gate import ShardGate
+from shards.shard_load import load_of
 from shards.shard_views import ShardView, make_engine, make_views
 from shards.stores.store import StoreReader
 from shards.view_filters import filter_modes
@@ -210,21 +211,7 @@ class Shard:
     def load(self) -> dict[str, float]:
         """Figures of now (objects, queue_depth, parked, failing, waiting, paused, quarantined) and, per second, of the
         last minute. measured_seconds: for how long reconciles have run."""
-        now = self._runtime.clock()
-        primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
-        rates = [engine.meter.rates(now) for engine in self._engines]
-        return {
-            "objects": float(sum(primaries.values())),
-            "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
-            "parked": float(sum(len(engine.parked) for engine in self._engines)),
-            "failing": float(sum(engine.failing.count() for engine in self._engines)),
-            "waiting": float(sum(engine.waits.count(now) for engine in self._engines)),
-            "paused": float(sum(engine.admission.counts[0] for engine in self._engines)),
-            "quarantined": float(sum(engine.admission.counts[1] for engine in self._engines)),
-            "reconciles_per_second": sum(rate for rate, _ in rates),
-            "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
-            "measured_seconds": min(engine.meter.measured_seconds(now) for engine in self._engines),
-        }
+        return load_of(self._engines, self._runtime.clock())
 
     def middle(self) -> Middle | None:
         """Where half of what its reconciles cost lies on either side; None before any were."""

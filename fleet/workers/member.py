@@ -41,6 +41,10 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
 """Pause after a request without an answer, with jitter."""
 
+JITTER = 0.1
+"""So much longer a pause may be than it should, so that members do not renew in step. Never shorter: a fleet costs one
+write per member and period, and no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -189,7 +193,7 @@ class Member:
         conflicts = 0
         while self._record is not None:
             try:
-                async with asyncio.timeout(pause * (0.9 + 0.2 * self._rng.random())):
+                async with asyncio.timeout(pause * (1.0 + JITTER * self._rng.random())):
                     await self.renew_now.wait()
             except TimeoutError:
                 pass
