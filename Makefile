@@ -102,7 +102,7 @@ bench-store: setup ## the store: memory an object, CPU of ingest and reads, long
 bench-staleness: setup ## one stale key among 10,000, late watches, the gate's CPU; likewise (three minutes; DOCS=1)
 	$(BIN)/python -m benchmarks.staleness
 
-bench-rebalancing: setup cluster ## handovers, deaths, rolling restarts, resharding, plans; likewise (25 minutes; ROWS= for some, QUICK=1, DOCS=1)
+bench-rebalancing: setup cluster ## handovers, deaths, rolling restarts, resharding, plans; likewise (an hour; ROWS= for some, QUICK=1, DOCS=1)
 	$(BIN)/python -m benchmarks.rebalancing
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays
