@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from fleet.records.record import (
     Holder,
@@ -93,7 +94,7 @@ class Fleet:
         self.map, self.layout = new, new.ranges
         self.keys = [[] for _ in self.layout]
         for key in self.weights:
-            self.keys[range_of(fnv1a64(key.uid), new.boundaries)].append(key)
+            self.keys[range_of(_hash_of(key.uid), new.boundaries)].append(key)
         self.reports = [self._load(keys) for keys in self.keys]
 
     def cool_down(self) -> None:
@@ -163,6 +164,11 @@ def keys(count: int, seed: int, weight: Callable[[int], float] = lambda rank: 1.
     return {key: each * scale for key, each in drawn.items()}
 
 
+@cache
+def _alike(count: int, seed: int) -> dict[Key, float]:
+    return keys(count, seed)
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """Keys that a change of membership moved, over the fewest that could be. members: before it."""
@@ -172,9 +178,14 @@ class Moved:
     left: float
 
 
+@cache
+def _hash_of(uid: str) -> int:
+    return fnv1a64(uid)
+
+
 def moved_keys(members: int, ranges: int, count: int, seed: int = 1) -> Moved:
     """One member more, until nothing moves any more; and one less, from the same beginning."""
-    weights = keys(count, seed)
+    weights = _alike(count, seed)
     joined = Fleet(weights, ranges).of(members).settle().of(members + 1).settle()
     left = Fleet(weights, ranges).of(members).settle().of(members - 1).settle()
     return Moved(members, joined.moved / (count / (members + 1)), left.moved / (count / members))
@@ -182,7 +193,7 @@ def moved_keys(members: int, ranges: int, count: int, seed: int = 1) -> Moved:
 
 def uniform_spread(members: int, ranges: int, count: int, seed: int) -> float:
     """Load of the busiest member over the mean one, keys alike."""
-    loads = Fleet(keys(count, seed), ranges).of(members).settle().loads()
+    loads = Fleet(_alike(count, seed), ranges).of(members).settle().loads()
     return max(loads.values()) * members / FLEET_SECONDS
 
 

@@ -86,6 +86,7 @@ def _live_parts_of(found: FleetConfig, running: FleetConfig) -> FleetConfig:
     return msgspec.structs.replace(
         running,
         shards=found.shards,
+        rebalance=found.rebalance,
         client=found.client,
         gate=found.gate,
         feature_gates=found.feature_gates,

@@ -9,6 +9,7 @@ from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import parse_config
 from fleet.records.record import Document
 from fleet.rules.layout import Wanted
+from fleet.rules.plan_settings import PlanSettings
 from shards.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -24,12 +25,13 @@ def unchecked(config: FleetConfig) -> None:
 class ConfigFollower:
     """Reads each version once.
 
-    wanted: what the last version that was accepted asks for; None before the first. refused: "" or why the newest
-    version is not followed, after its version; everything then stays as it is.
+    wanted: what the last version that was accepted asks for; None before the first. planning: its settings of plans,
+    likewise. refused: "" or why the newest version is not followed, after its version; everything then stays as it is.
     """
 
     def __init__(self, fleet: str, check: Check = unchecked) -> None:
         self.wanted: Wanted | None = None
+        self.planning: PlanSettings | None = None
         self.refused = ""
         self._fleet = fleet
         self._check = check
@@ -50,4 +52,5 @@ class ConfigFollower:
             log.warning("the fleet's config is refused, and the layout stays as it is: %s", self.refused)
             return
         self.refused = ""
+        self.planning = config.plan_settings()
         self.wanted = Wanted(config.shards.count, config.shards.partition_by, found.version)

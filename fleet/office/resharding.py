@@ -7,7 +7,7 @@ office (R7 to R9).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fleet.office.config_follower import ConfigFollower
@@ -20,13 +20,12 @@ log = logging.getLogger(__name__)
 
 
 class Resharding:
-    """Stateless but for what it has said already."""
+    """Remembers nothing: all of it is in the map."""
 
     def __init__(self, config: ConfigFollower) -> None:
         self.config = config
-        self._said = ""
 
-    def next_map(self, look: Look, cuts: Iterable[Cut] = ()) -> ShardMap | None:
+    def next_map(self, look: Look, cuts: Sequence[Cut] = ()) -> ShardMap | None:
         """The map to be written instead of any other, None when the layout stays. cuts: of the planner."""
         if look.controls.frozen is not None:
             return None
@@ -64,11 +63,15 @@ class Resharding:
             else:
                 boundaries = cut_boundaries(boundaries, [cut_of(each)], key)
                 cuts.append(each)
+                log.info("reshard: request %d, %s", each.number, cut_of(each))
         found = relaid(look.map, boundaries, key, look.shards) if cuts else look.map
         return replace(found, requests_done=max(each.number for each in new))
 
-    def _as_cut(self, look: Look, cuts: Iterable[Cut]) -> ShardMap | None:
+    def _as_cut(self, look: Look, cuts: Sequence[Cut]) -> ShardMap | None:
         boundaries = cut_boundaries(look.map.boundaries, cuts, look.map.partition_key)
         if boundaries == look.map.boundaries or not is_settled(look.map, look.shards):
             return None
-        return relaid(look.map, boundaries, look.map.partition_key, look.shards)
+        for cut in cuts:
+            log.info("plan: %s", cut)
+        new = relaid(look.map, boundaries, look.map.partition_key, look.shards)
+        return replace(new, moved_at=int(look.today))

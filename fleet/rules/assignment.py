@@ -31,12 +31,13 @@ MERGE_AFTER = 10
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """targets: by range; "" = nobody. cuts: for one reshard. still: why nothing else moves by choice, in one sentence;
-    "" where the membership has not come to rest."""
+    "" where the membership has not come to rest. able: members that may be given ranges."""
 
     targets: tuple[str, ...]
     moves: tuple[Move, ...] = ()
     cuts: tuple[Cut, ...] = ()
     still: str = ""
+    able: tuple[str, ...] = ()
 
     @property
     def by_choice(self) -> bool:
@@ -70,9 +71,12 @@ def assign(
     made = plan(situation, settings, budget=0 if held else limit - len(memory.handing))
     cuts = () if held or made.moves or back else _cuts(look, memory, situation, made, settings, now)
     still = (
-        (held if frozen else "") or made.still or held or f"{limit} shards may move at once (rebalance.churnPerRound)"
+        (held if frozen else "")
+        or made.still
+        or held
+        or f"at most {limit} of {len(targets)} shards may be on their way at once (rebalance.churnPerRound)"
     )
-    found = Assignment(made.targets, (*back, *made.moves), cuts, still)
+    found = Assignment(made.targets, (*back, *made.moves), cuts, still, tuple(willing))
     if found.by_choice:
         memory.moved_at = now
     return found
@@ -119,7 +123,16 @@ def _situation(
         barred={each: frozenset(names) for each, names in memory.barred.items()},
         moved=tuple(record.epoch if record is not None else 0 for record in records),
         variances=memory.costs.variances(ranges),
+        departed={name: _departure(look, name) for name in {*targets} - {*willing, ""}},
     )
+
+
+def _departure(look: Look, name: str) -> str:
+    """Why a member that is a target may not be one any more."""
+    record = look.members.get(name)
+    if record is None or record.holder is None:
+        return f"{name} is gone"
+    return f"{name} is leaving" if record.leaving else f"{name} is drained"
 
 
 def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, now: float) -> str:
@@ -130,7 +143,7 @@ def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, n
     if rested < pause:
         return f"the last moves by choice were {rested:.0f} s ago, of {pause:.0f} s (rebalance.cooldownSeconds)"
     if len(memory.handing) >= limit:
-        return f"{len(memory.handing)} shards are on their way, and {limit} may be at once (rebalance.churnPerRound)"
+        return f"{len(memory.handing)} of at most {limit} shards are on their way (rebalance.churnPerRound)"
     return ""
 
 

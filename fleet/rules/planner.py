@@ -45,7 +45,8 @@ class Situation:
     targets: today's; "" = nobody. costs: in any unit, above 0. able: weight of each member that may be given ranges.
     keepers: members that keep what they have and are given nothing. preferred: of the able members, those that will
     stay longest; empty: all alike. barred: members that failed to become ready for a range lately. moved: how often
-    each range has changed hands; empty: all alike. variances: of the costs; empty: they are exact.
+    each range has changed hands; empty: all alike. variances: of the costs; empty: they are exact. departed: why
+    members that are targets can be none any more.
     """
 
     ranges: tuple[KeyRange, ...]
@@ -57,6 +58,7 @@ class Situation:
     barred: Mapping[KeyRange, frozenset[str]] = field(default_factory=dict)
     moved: tuple[int, ...] = ()
     variances: tuple[float, ...] = ()
+    departed: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan(situation: Situation, settings: PlanSettings, *, budget: int) -> Plan:
@@ -141,7 +143,8 @@ class _Draft:
         ]
         for i in sorted(self.orphans, key=lambda i: (-self.now.costs[i], i)):
             found = self._most_room(i, *rooms)
-            self.give(i, found, "its member is gone or leaving" if self.targets[i] else "it had no target")
+            why = self.now.departed.get(self.targets[i], f"{self.targets[i] or 'nobody'} had it")
+            self.give(i, found, why)
             for room in rooms:
                 room.changed(found)
         self.moves.sort(key=lambda move: move.range)
