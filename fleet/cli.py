@@ -11,16 +11,19 @@ from collections.abc import Sequence
 
 import click
 
+from fleet.commands.adopt import adopt
 from fleet.commands.canary import canary
 from fleet.commands.dev import dev
 from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.plan import plan
+from fleet.commands.quarantine import quarantine
 from fleet.commands.reshard import reshard
 from fleet.commands.run import run
 from fleet.commands.serve import serve
 from fleet.commands.status import status
+from fleet.commands.uninstall import uninstall
 from fleet.commands.version import version
 from shards.errors import ConfigError, ShardError
 
@@ -57,17 +60,20 @@ def cli(options: dict[str, bool], with_traceback: bool) -> None:
 
 
 for command in (
+    adopt,
     canary,
     dev,
     drain,
     freeze,
     plan,
+    quarantine,
     reshard,
     run,
     serve,
     status,
     undrain,
     unfreeze,
+    uninstall,
     version,
 ):
     cli.add_command(command)

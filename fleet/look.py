@@ -21,6 +21,13 @@ from shards.errors import ConfigError
 from shards.transport.kube import KubeTransport, connect
 
 T = TypeVar("T")
+Find = Callable[[Client, str, str], Awaitable[Names]]
+"""Which fleet is meant: a client, the namespace, and the name, "" for the only one there."""
+
+
+async def named_or_found(client: Client, namespace: str, wanted: str) -> Names:
+    """A fleet that is named need not have a map any more."""
+    return Names(wanted, namespace) if wanted else await find_fleet(client, namespace, wanted)
 
 
 def look(kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str) -> Sight:
@@ -34,19 +41,23 @@ def at_fleet(
     fleet_name: str,
     namespace: str,
     act: Callable[[KubeTransport, Names], Awaitable[T]],
+    *,
+    find: Find = find_fleet,
 ) -> T:
     """Does that with one fleet and a connection to its server; for every command that asks or changes one.
 
     Without kubeconfig and context: this user's running `fleet dev`, if any. fleet_name: "" for the only one of the
-    namespace. Raises FleetNotFound and ConfigError, and PreflightFailed for what a server refuses.
+    namespace. find: which fleet that is. Raises FleetNotFound and ConfigError, and PreflightFailed for what a server
+    refuses.
     """
     dev = None if kubeconfig or context else _running_dev()
     if dev is not None:
         kubeconfig, fleet_name, namespace = Path(dev.kubeconfig), fleet_name or dev.fleet, namespace or dev.namespace
     try:
-        return asyncio.run(_connected(str(kubeconfig) if kubeconfig else None, context, fleet_name, namespace, act))
+        file = str(kubeconfig) if kubeconfig else None
+        return asyncio.run(_connected(file, context, fleet_name, namespace, act, find))
     except ConfigError as error:
-        if kubeconfig or context:
+        if kubeconfig or context or error.path != "kubeconfig":
             raise
         raise ConfigError("", f"no `fleet dev` of this user is running; {error}") from error
     except FleetNotFound as error:
@@ -73,11 +84,12 @@ async def _connected(
     fleet: str,
     namespace: str,
     act: Callable[[KubeTransport, Names], Awaitable[T]],
+    find: Find,
 ) -> T:
     transport = await connect(kubeconfig=kubeconfig, context=context)
     try:
         with explained(transport.host):
-            names = await find_fleet(_client(transport), namespace or transport.namespace, fleet)
+            names = await find(_client(transport), namespace or transport.namespace, fleet)
             return await act(transport, names)
     finally:
         await transport.close()

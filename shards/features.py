@@ -24,11 +24,13 @@ class Feature(StrEnum):
     """Decisions wait for views that are fresh enough."""
     SERVER_SIDE_SHARDING = "ServerSideSharding"
     """The API server filters lists and watches by shard (KEP-5866)."""
+    SLOT_LABELS = "SlotLabels"
+    """The API server filters children by the slot label that they carry."""
     ADMISSION_FENCE = "AdmissionFence"
     """Workers use credentials that an admission policy can revoke."""
 
 
-BUILT = (Feature.VERSION_GATE, Feature.SERVER_SIDE_SHARDING)
+BUILT = (Feature.VERSION_GATE, Feature.SERVER_SIDE_SHARDING, Feature.SLOT_LABELS)
 """Those that this version has."""
 
 

@@ -28,6 +28,8 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
                          figures: base and longest delay of the queue, asked: what a server, or the limit of all retries
                          together, asked for, 0 for nothing
     parked               the gate held a key back. cause: why. views: where the views stand
+    aside                a key does not run. cause: paused or quarantined, until somebody says otherwise, and its
+                         failures are forgotten; turn, until another suspect has ended. views: version of each view
     act                  one that cannot be taken back. cause: delete, scale, or the author's reason; outcome: as in the
                          metric of acts. uid, key. resource, version: of what it was done to, as it was decided on
     live                 a live read. outcome: found, absent, failed or over_budget; cause: its purpose

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from shards.act_metrics import ActMetrics
+from shards.filter_metrics import FilterMetrics
 from shards.gate_metrics import GateMetrics
 from shards.loop_histogram import LoopHistogram
 
@@ -35,6 +36,7 @@ class ShardMetrics:
         self.gate = GateMetrics(self._registry)
         self._views()
         self.acts = ActMetrics(self._registry)
+        self.filters = FilterMetrics(self._registry)
 
     def _reconciles(self) -> None:
         self.reconciles = self._counter(
@@ -113,7 +115,7 @@ class ShardMetrics:
     def _gates(self) -> None:
         self.feature_enabled = self._shard_gauge(
             "shardfleet_feature_enabled",
-            "1 where the feature (VersionGate, ServerSideSharding) is on now, 0 where it is off.",
+            "1 where the feature (VersionGate, ServerSideSharding, SlotLabels) is on now, 0 where it is off.",
             "name",
             "controller",
         )
@@ -209,6 +211,7 @@ class ShardMetrics:
         """The same of one view of the shard."""
         self.view_age.remove_by_labels({"view": view, "shard": shard})
         self.gate.store_version.remove_by_labels({"name": view, "shard": shard})
+        self.filters.forget_view(view, shard)
 
 
 class RequestMetrics:

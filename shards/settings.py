@@ -87,7 +87,10 @@ class ClientSettings:
 @dataclass(frozen=True, slots=True)
 class ShardSettings:
     server_side_sharding: str = "auto"
-    """auto: probe whether the server filters by shardSelector; on; off."""
+    """auto: where it was proven that the server filters by shardSelector; on; off."""
+    slot_labels: str = "on"
+    """auto: where it was proven that all children carry their slot label; on: they do; off. A shard by itself has
+    nobody who proves it, and makes all its children."""
     queue: QueueSettings = field(default_factory=QueueSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     scope: ScopeSettings = field(default_factory=ScopeSettings)
@@ -97,5 +100,9 @@ class ShardSettings:
     @property
     def rollout(self) -> Rollout:
         """What is switched on, and where."""
-        on = {Feature.VERSION_GATE: self.gate.enabled, Feature.SERVER_SIDE_SHARDING: self.server_side_sharding != "off"}
+        on = {
+            Feature.VERSION_GATE: self.gate.enabled,
+            Feature.SERVER_SIDE_SHARDING: self.server_side_sharding != "off",
+            Feature.SLOT_LABELS: self.slot_labels != "off",
+        }
         return Rollout(frozenset(feature for feature, switched in on.items() if switched), self.canary)

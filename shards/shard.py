@@ -32,8 +32,10 @@ from shards.reconciling.figures import Figures, figures_of
 from shards.reconciling.key_costs import Middle, middle_of
 from shards.runtime import WorkerRuntime
 from shards.shard_gate import ShardGate
-from shards.shard_views import ShardView, filter_modes, make_engine, make_views
+from shards.shard_load import load_of
+from shards.shard_views import ShardView, make_engine, make_views
 from shards.stores.store import StoreReader
+from shards.view_filters import filter_modes
 
 __all__ = ["Shard", "Undrained", "WorkerRuntime"]
 
@@ -173,7 +175,8 @@ class Shard:
 
     @property
     def outdated(self) -> bool:
-        """Whether its views would be filtered elsewhere if they were opened now: feature gate ServerSideSharding."""
+        """Whether its views would be filtered elsewhere if they were opened now: a feature gate was switched, or what
+        is known of the server has changed."""
         wanted = filter_modes(self.range, self._controllers, self._runtime)
         return any(view.source.mode is not wanted[view.place] for view in self._views.values())
 
@@ -208,30 +211,16 @@ class Shard:
     def load(self) -> dict[str, float]:
         """Figures of now (objects, queue_depth, parked, failing, waiting, paused, quarantined) and, per second, of the
         last minute. measured_seconds: for how long reconciles have run."""
-        now = self._runtime.clock()
-        primaries = {id(store): len(store) for store in map(self._primaries, self._engines)}
-        rates = [engine.meter.rates(now) for engine in self._engines]
-        return {
-            "objects": float(sum(primaries.values())),
-            "queue_depth": float(sum(engine.queue.depth(now) for engine in self._engines)),
-            "parked": float(sum(len(engine.parked) for engine in self._engines)),
-            "failing": float(sum(engine.failing.count() for engine in self._engines)),
-            "waiting": float(sum(engine.waits.count(now) for engine in self._engines)),
-            "paused": float(sum(engine.admission.counts[0] for engine in self._engines)),
-            "quarantined": float(sum(engine.admission.counts[1] for engine in self._engines)),
-            "reconciles_per_second": sum(rate for rate, _ in rates),
-            "reconcile_seconds_per_second": sum(seconds for _, seconds in rates),
-            "measured_seconds": min(engine.meter.measured_seconds(now) for engine in self._engines),
-        }
+        return load_of(self._engines, self._runtime.clock())
+
+    def middle(self) -> Middle | None:
+        """Where half of what its reconciles cost lies on either side; None before any were."""
+        return middle_of(engine.meter.costs for engine in self._engines)
 
     def namespaces(self) -> Counter[str]:
         """How many primaries each namespace has in this shard."""
         stores = {id(store): store for store in map(self._primaries, self._engines)}
         return sum((store.namespaces() for store in stores.values()), Counter[str]())
-
-    def middle(self) -> Middle | None:
-        """Where half of what its reconciles cost lies on either side; None before any were."""
-        return middle_of(engine.meter.costs for engine in self._engines)
 
     def figures(self) -> list[Figures]:
         """What its controllers did lately."""
@@ -265,6 +254,7 @@ class Shard:
             gauge.labels(name, str(self.range)).set(now - (since if isfinite(since) else self._made_at))
             place = (name, resource.group, resource.version, resource.plural, str(self.range))
             self._runtime.metrics.gate.store_version.labels(*place).set(shown(view.store.resource_version))
+            self._runtime.metrics.filters.view.labels(name, str(self.range), view.source.mode).set(1)
 
     def pulse(self) -> dict[str, float]:
         """Seconds for the worker's journal, into which it writes what the views hold. view_age: since the view that is

@@ -7,33 +7,24 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from shards.api.useragent import UserAgent
-from shards.authoring.controller import Controller, Selection
+from shards.authoring.controller import Controller
+from shards.filtering.witness import LadderWitness
 from shards.informers.feed import Feed
 from shards.informers.informer import Informer
 from shards.informers.informer_meters import HookCounts
 from shards.informers.namespaced_informer import NamespacedInformer
 from shards.journal import NO_JOURNAL, Journal
-from shards.keyrange import KeyRange, PartitionKey
+from shards.keyrange import KeyRange
 from shards.listeners.handlers import Route
 from shards.listeners.listener import Listener
 from shards.objects import Key, Resource
 from shards.reconciling.engine import Engine
 from shards.runtime import WorkerRuntime
-from shards.settings import ScopeSettings
-from shards.sharing.shared_cache import Keeping
 from shards.sharing.shared_informer import SharedInformer, can_share
 from shards.sharing.shared_stream import StreamMaker
 from shards.stores.store import Change, StoreReader, StoreWriter
-from shards.watching.source import FilterMode, Role, Source
-
-
-class Place(NamedTuple):
-    """What controllers have to have in common to share a view."""
-
-    resource: Resource
-    role: Role
-    scope: ScopeSettings
-    keeping: Keeping
+from shards.view_filters import Place, best_mode, filter_modes, places_of
+from shards.watching.source import Source
 
 
 @dataclass(slots=True)
@@ -110,7 +101,7 @@ def make_views(
     wanted: dict[Place, set[Resource]] = {}
     for controller in controllers:
         controller.check()
-        for place in _places_of(controller, runtime.settings.scope):
+        for place in places_of(controller, runtime.settings.scope):
             wanted.setdefault(place, set()).add(controller.primary)
     modes = filter_modes(range, controllers, runtime)
     roles = {resource: len({place.role for place in wanted if place.resource == resource}) for resource, *_ in wanted}
@@ -130,19 +121,6 @@ def make_views(
         )
         views[name] = _make_view(name, place, source, runtime, member, on_move)
     return views
-
-
-def filter_modes(range: KeyRange, controllers: Sequence[Controller], runtime: WorkerRuntime) -> dict[Place, FilterMode]:
-    """Who filters which view, as the feature gates are now: the server where it can and all that share the view may."""
-    sharing: dict[Place, list[str]] = {}
-    for controller in controllers:
-        for place in _places_of(controller, runtime.settings.scope):
-            sharing.setdefault(place, []).append(controller.name)
-    able = bool(runtime.server_side_sharding)
-    return {
-        place: _mode(place.role, range.key, able and runtime.gates.server_side_sharding(names, range))
-        for place, names in sharing.items()
-    }
 
 
 def _make_view(
@@ -196,6 +174,7 @@ def _make_part(
 ) -> Feed:
     """One watch's part."""
     namespace = source.namespace
+    witness = LadderWitness(runtime.filters, source, best_mode(source.role, source.partition_key))
     if can_share(source):
         make = StreamMaker(
             runtime.limited,
@@ -206,6 +185,7 @@ def _make_part(
             namespace,
             runtime.journal,
             metadata_only=place.keeping.needs_metadata_only,
+            witness=witness,
         )
         return SharedInformer(
             runtime.streams,
@@ -236,6 +216,7 @@ def _make_part(
         journal=journal,
         writer=StoreWriter(intake, source.resource),
         metadata_only=place.keeping.needs_metadata_only,
+        witness=witness,
     )
 
 
@@ -244,7 +225,7 @@ def make_engine(
 ) -> Engine:
     """The controller's engine, which listens to its views."""
     by_place = {view.place: view for view in views.values()}
-    own = {place.resource: by_place[place] for place in _places_of(controller, runtime.settings.scope)}
+    own = {place.resource: by_place[place] for place in places_of(controller, runtime.settings.scope)}
     stores = {resource: view.store for resource, view in own.items()}
     sources = {resource: view.source for resource, view in own.items()}
     engine = Engine(
@@ -267,30 +248,3 @@ def make_engine(
     for watch in controller.watched:
         attach(watch.resource, Route.mapped(watch.map, primaries))
     return engine
-
-
-def _places_of(controller: Controller, fleet: ScopeSettings) -> list[Place]:
-    roles: list[tuple[Resource, Role]] = [(controller.primary, "primary")]
-    roles += [(resource, "owned") for resource in controller.owned]
-    roles += [(watch.resource, "watched") for watch in controller.watched]
-    return [_place(resource, role, controller.selections[resource], fleet) for resource, role in roles]
-
-
-def _place(resource: Resource, role: Role, selection: Selection, fleet: ScopeSettings) -> Place:
-    namespaces = fleet.namespaces if selection.namespaces is None else selection.namespaces
-    labels, fields = [selection.label_selector], [selection.field_selector]
-    if role == "primary":
-        labels.insert(0, fleet.label_selector)
-        fields.insert(0, fleet.field_selector)
-    scope = ScopeSettings(
-        tuple(sorted(namespaces)), ",".join(filter(None, labels)), ",".join(filter(None, fields)), fleet.watch_each
-    )
-    return Place(resource, role, scope, Keeping(selection.transform, selection.metadata_only, selection.indexes))
-
-
-def _mode(role: Role, key: PartitionKey, server_filters: bool) -> FilterMode:
-    """The best filter that the role and the partition key allow (design 5.1)."""
-    if role == "owned" and key is PartitionKey.UID:
-        return FilterMode.SLOT_LABELS
-    by_hash = (role == "primary" and key is PartitionKey.UID) or (role != "watched" and key is PartitionKey.NAMESPACE)
-    return FilterMode.SHARD_SELECTOR if server_filters and by_hash else FilterMode.LOCAL

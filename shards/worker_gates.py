@@ -26,9 +26,9 @@ class WorkerGates:
         """Whether the controller's decisions in that shard wait for fresh views."""
         return self.rollout.has(Feature.VERSION_GATE, controller, shard, self.labels)
 
-    def server_side_sharding(self, controllers: Iterable[str], shard: KeyRange) -> bool:
-        """Whether a view that these controllers share may be filtered by the server."""
-        return self.rollout.has_for_all(Feature.SERVER_SIDE_SHARDING, controllers, shard, self.labels)
+    def has_for_all(self, feature: Feature, controllers: Iterable[str], shard: KeyRange) -> bool:
+        """Whether a view that these controllers share may have the feature."""
+        return self.rollout.has_for_all(feature, controllers, shard, self.labels)
 
     def on(self, controller: str, shard: KeyRange) -> tuple[Feature, ...]:
         """All features that are on there, in the order of `Feature`."""

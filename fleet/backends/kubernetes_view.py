@@ -110,12 +110,12 @@ class _Link:
         """What the informer holds counts, and what it was confirmed with; not that a server accepts a watch."""
         if self._relisting is None:
             self._heard = self._informer.current_at
-        return _NEVER if self._mismatches else max(self._heard, self._live)
+        return max(self._heard, self._live)
 
     async def confirm(self) -> None:
-        """One live list. Raises CoordinationUnavailable, ProtocolMismatch."""
+        """One live list. Raises CoordinationUnavailable."""
         began, before, restarts = self._clock(), self._cache.complete(self.kind), self._restarts
-        found, version = await self._api.list_records(self.kind)
+        found, version = await self._api.list_records(self.kind, strict=False)
         now = self._cache.complete(self.kind)
         if before and restarts == self._restarts and not at_least(version, before) and not at_least(version, now):
             self._went_back(found, version)
@@ -164,7 +164,7 @@ class _Link:
         return {name: record for name, record in records if record is not None}
 
     def _record(self, name: str) -> Record | None:
-        """What the informer holds under the name; None also for a record of another protocol."""
+        """What the informer holds under the name; a foreign one for a record of another protocol, if one can be."""
         raw = self._informer.store.raw(self._object(name))
         self._mismatches.pop(name, None)
         if raw is None:
@@ -174,7 +174,7 @@ class _Link:
         except ProtocolMismatch as error:
             log.error("%s record %s is not followed: %s", self.kind, name, error)
             self._mismatches[name] = error
-            return None
+            return self._api.foreign(self.kind, raw)
 
     def _object(self, name: str) -> ObjectName:
         return ObjectName(self._api.names.namespace, name)

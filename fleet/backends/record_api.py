@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import msgspec
 
 from fleet.backends.record_cache import Record
-from fleet.records.coordination import CasConflict, CoordinationUnavailable, MapUnreadable
+from fleet.records.coordination import CasConflict, CoordinationUnavailable, MapUnreadable, ProtocolMismatch
 from fleet.records.document import document
-from fleet.records.lease_records import Lease, Times, lease_of, member_record, micro_time
+from fleet.records.lease_records import Lease, Times, foreign_member, lease_of, member_record, micro_time
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import CONFIG_MAPS, LEASES, Kind, Names
-from fleet.records.shard_lease import shard_record
+from fleet.records.shard_lease import foreign_shard, shard_record
 from shards.api.client import JSON, MERGE_PATCH, Transport
 from shards.errors import ApiError, Conflict, NotFound, NotOwner, Unreachable
 from shards.objects import Meta, Object, Resource
@@ -95,6 +95,15 @@ class RecordApi:
             return None
         return member_record(lease, self.names.fleet) if kind is Kind.MEMBER else shard_record(lease, self.names.fleet)
 
+    def foreign(self, kind: Kind, raw: bytes) -> Record | None:
+        """What stands for a record of another protocol; None where nothing can."""
+        lease = self.lease(raw) if kind in (Kind.MEMBER, Kind.SHARD) else None
+        if lease is None:
+            return None
+        return (
+            foreign_member(lease, self.names.fleet) if kind is Kind.MEMBER else foreign_shard(lease, self.names.fleet)
+        )
+
     async def get(self, resource: Resource, name: str) -> bytes | None:
         """A quorum read. None: no such object."""
         with _told(f"read of {name}", write=False):
@@ -103,8 +112,12 @@ class RecordApi:
             except NotFound:
                 return None
 
-    async def list_records(self, kind: Kind) -> tuple[dict[str, Record], str]:
-        """A quorum list: records by object name, and the version at which it is complete. Raises ProtocolMismatch."""
+    async def list_records(self, kind: Kind, *, strict: bool = True) -> tuple[dict[str, Record], str]:
+        """A quorum list: records by object name, and the version at which it is complete.
+
+        Records of another protocol are foreign ones. strict: raises ProtocolMismatch for one of which not even the
+        range is known; else it is left out.
+        """
         found: dict[str, Record] = {}
         scope = scope_of(kind, self.names)
         selectors = (("labelSelector", scope.label_selector), ("fieldSelector", scope.field_selector))
@@ -117,12 +130,21 @@ class RecordApi:
                 decoded = msgspec.json.decode(body, type=_Items)
                 version_key(decoded.metadata.resource_version)
                 for raw in decoded.items or ():
-                    record = self.record(kind, bytes(raw))
+                    record = self._record_or_foreign(kind, bytes(raw), strict=strict)
                     if record is not None:
                         found[msgspec.json.decode(raw, type=_Item).metadata.name] = record
             page = decoded.metadata
             if not page.continue_:
                 return found, page.resource_version
+
+    def _record_or_foreign(self, kind: Kind, raw: bytes, *, strict: bool) -> Record | None:
+        try:
+            return self.record(kind, raw)
+        except ProtocolMismatch:
+            found = self.foreign(kind, raw)
+            if found is None and strict:
+                raise
+            return found
 
     async def write(self, resource: Resource, body: Object, *, not_after: float | None = None) -> bytes:
         """Replaces the version that the body names, or creates the object where it names none."""

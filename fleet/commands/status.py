@@ -9,6 +9,8 @@ import click
 
 from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT, print_json
 
+_STUCK = ("failingKeys", "failing", "waitingKeys", "waiting", "quarantine", "quarantineTrouble")
+
 
 @click.command(short_help="Show members, shards and their owners.")
 @KUBECONFIG
@@ -17,7 +19,9 @@ from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT
 @NAMESPACE
 @OUTPUT
 @click.option(
-    "--failing", is_flag=True, help="Show instead the keys that keep failing or wait for long, since when, and why."
+    "--failing",
+    is_flag=True,
+    help="Show instead the keys that keep failing, wait for long or end workers, since when, and why.",
 )
 def status(
     kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str, failing: bool
@@ -35,7 +39,7 @@ def status(
 
         shown = msgspec.to_builtins(found)
         if failing:
-            shown = {name: shown[name] for name in ("failingKeys", "failing", "waitingKeys", "waiting")}
+            shown = {name: shown[name] for name in _STUCK}
         print_json(shown)
     else:
         from fleet.status.status_table import write

@@ -56,8 +56,8 @@ class WorkersConfig(Section, frozen=True):
     0.01 to 100. Default 1: all alike. The environment variable FLEET_WEIGHT goes before it, for pods that are larger
     or smaller than the others."""
     memory_limit_mib: int = msgspec.field(default=0, name="memoryLimitMiB")
-    """Memory in MiB that one worker may use, 0 or more. Default 0: only the limit of the pod's container counts, which
-    its processes share. A worker that nears it is recycled (see recycleAtShare)."""
+    """Memory in MiB that one worker may use, 0 or at least 128. Default 0: only the limit of the pod's container
+    counts, which its processes share. A worker that nears it is recycled (see recycleAtShare)."""
     recycle_at_share: float = 0.85
     """Part of either limit, above 0 up to 1, from which on the largest worker of the pod hands its shards over, ends,
     and is started again. Default 0.85: handing over takes seconds, in which more may be needed. 1 leaves it to the
@@ -249,6 +249,7 @@ class FleetConfig(Section, frozen=True):
         queue, scope = self.queue, self.scope
         return ShardSettings(
             server_side_sharding=self.feature_gates.server_side_sharding,
+            slot_labels=self.feature_gates.slot_labels,
             queue=QueueSettings(
                 max_concurrent_reconciles=queue.max_concurrent_reconciles,
                 base_delay_seconds=queue.base_delay_seconds,

@@ -63,6 +63,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 """Lowest and highest value per field, both allowed."""
 
+_LEAST_WORKER_MIB = 128
+
 
 def load_config(path: str | Path) -> FleetConfig:
     """Read and validate a file. Raises ConfigError."""
@@ -123,13 +125,17 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_WORDS = ("ServerSideSharding", "SlotLabels")
+"""Feature gates that are auto, on or off."""
+
+
 def _with_words_for_switches(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """YAML 1.1 reads a bare on or off as a boolean; give the word back where the field means the word."""
     gates = document.get("featureGates")
-    if not isinstance(gates, dict) or not isinstance(gates.get("ServerSideSharding"), bool):
+    if not isinstance(gates, dict):
         return document
-    word = "on" if gates["ServerSideSharding"] else "off"
-    return {**document, "featureGates": {**gates, "ServerSideSharding": word}}
+    words = {name: "on" if gates[name] else "off" for name in _WORDS if isinstance(gates.get(name), bool)}
+    return {**document, "featureGates": {**gates, **words}} if words else document
 
 
 def _check_names(config: FleetConfig) -> None:
@@ -187,6 +193,12 @@ def _check_relations(config: FleetConfig) -> None:
             "queue.maxDelaySeconds",
             f"{config.queue.max_delay_seconds:g} is below baseDelaySeconds ({config.queue.base_delay_seconds:g});"
             " write the longer delay here",
+        )
+    if 0 < config.workers.memory_limit_mib < _LEAST_WORKER_MIB:
+        raise ConfigError(
+            "workers.memoryLimitMiB",
+            f"{config.workers.memory_limit_mib} is less than a worker needs that holds nothing; write 0 for no limit of"
+            f" its own, or at least {_LEAST_WORKER_MIB}",
         )
     _check_gate(config.gate)
     if config.client.burst is not None and config.client.requests_per_second is None:

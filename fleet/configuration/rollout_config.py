@@ -17,8 +17,13 @@ class FeatureGates(Section, frozen=True, rename="pascal"):
     """Whether decisions wait for views that are fresh enough. Default true; false keeps metrics and records, and holds
     nothing back."""
     server_side_sharding: Literal["auto", "on", "off"] = "auto"
-    """Whether the API server filters lists and watches by shard (KEP-5866). Default auto: probe it, since a server
-    without the feature ignores the parameter silently. YAML's on and off need no quotes here."""
+    """Whether the API server filters lists and watches by shard (KEP-5866). Default auto: where it was proven, which is
+    tried again after reconnects, since a server without the feature ignores the parameter silently. YAML's on and off
+    need no quotes here."""
+    slot_labels: Literal["auto", "on", "off"] = "auto"
+    """Whether the API server filters children by the slot label that they carry (partitionBy uid). Default auto: where
+    it was proven that all children carry it. on: you say so, after `fleet adopt` found none without; a child without it
+    is invisible then. true and false mean on and off."""
     admission_fence: bool = False
     """Whether workers use credentials that an admission policy can revoke. Only false is supported so far."""
 

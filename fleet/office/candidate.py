@@ -19,6 +19,9 @@ from shards.clock import Clock
 
 log = logging.getLogger(__name__)
 
+JITTER = 0.1
+"""So much longer a pause may be than it should, so that candidates do not look in step."""
+
 
 @dataclass(slots=True)
 class Office:
@@ -94,7 +97,7 @@ class Candidate:
                 log.warning("election: no answer (%s)", error)
             if self.office is not None and self._clock() >= self.office.until:
                 self.lose("it was not renewed in time")
-            await asyncio.sleep(pause * (0.9 + 0.2 * self._rng.random()))
+            await asyncio.sleep(pause * (1.0 + JITTER * self._rng.random()))
 
     def lose(self, why: str) -> None:
         """Out of office, without a write. Whoever acts for the term finds that it is over."""

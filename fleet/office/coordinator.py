@@ -20,11 +20,20 @@ from fleet.office.config_follower import Check, ConfigFollower, unchecked
 from fleet.office.registrar import FleetLayout, Registrar
 from fleet.office.resharding import Resharding
 from fleet.office.standing_orders import StandingOrders
-from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.coordination import (
+    CasConflict,
+    Coordination,
+    CoordinationUnavailable,
+    CoordinationView,
+    ProtocolMismatch,
+)
+from fleet.records.happening import Happening
+from fleet.records.object_names import Kind
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
 from fleet.rules.plan_settings import PlanSettings
+from fleet.rules.story import story
 from shards.clock import Clock, boot_seconds
 
 __all__ = ["Coordinator", "FleetLayout"]
@@ -53,12 +62,13 @@ class Coordinator:
         telemetry: Telemetry | None = None,
         today: Callable[[], float] = time.time,
         check_config: Check = unchecked,
+        tell: Callable[[Happening], None] = lambda happening: None,
     ) -> None:
         """check_config: raises ConfigError for a config of the fleet that its controllers cannot be run with. today:
-        seconds since 1970, for what a later office should know of this one."""
+        seconds since 1970, for what a later office should know of this one. tell: hears what happens, for people."""
         rng = rng or random.Random()
         self.coordination = coordination
-        self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry())
+        self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry(), tell)
         self.config = ConfigFollower(layout.fleet, check_config)
         self.resharding = Resharding(self.config)
         self.lease_seconds = lease_seconds
@@ -67,6 +77,8 @@ class Coordinator:
         self.today = today
         self.memory = Memory()
         self.orders = StandingOrders()
+        self._tell = tell
+        self._last_look: Look | None = None
         self.candidate = Candidate(
             coordination,
             me,
@@ -80,6 +92,7 @@ class Coordinator:
             rng=rng,
         )
         self._setbacks = 0
+        self._quiet_until = float("-inf")
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
 
@@ -137,6 +150,8 @@ class Coordinator:
         """A new term starts with an empty memory, but for how long it has been watching the members."""
         self.memory = Memory(watch=self.memory.watch)
         self.memory.watch.begin_term()
+        self._last_look = None
+        self._tell(Happening("InOffice", f"{self.candidate.me} coordinates, epoch {self.epoch}", Kind.COORDINATOR))
         self._wake.set()
 
     def _known_epoch(self) -> int:
@@ -179,6 +194,10 @@ class Coordinator:
             except CoordinationUnavailable as error:
                 log.warning("coordinator: no answer (%s)", error)
                 await self._look_again()
+            except ProtocolMismatch as mismatch:
+                # Nobody who knows another protocol is planned for, and what runs goes on (R16).
+                log.error("coordinator: %s", mismatch)
+                await asyncio.sleep(self.lease_seconds)
 
     async def _look_again(self) -> None:
         try:
@@ -194,6 +213,9 @@ class Coordinator:
             self._setbacks = self.view.history_went_back
             self.memory = Memory()
             self.registrar.restored()
+            self._quiet_until = self.clock() + self.lease_seconds
+        if self.clock() < self._quiet_until:
+            return  # whoever has not noticed yet acts on what the restored records do not know
         stored = self.view.map
         if stored is None:
             last = self.view.last_map
@@ -218,6 +240,9 @@ class Coordinator:
             self.orders.follow(ordered),
             self.today(),
         )
+        for happening in story(self._last_look, look) if self._last_look is not None else ():
+            self._tell(happening)
+        self._last_look = look
         agenda = draw_up(look, self.memory, self.config.planning or self.plan_settings, self.clock())
         self.registrar.compare(stored.map, self.config)
         relaid = self.resharding.next_map(look, agenda.cuts)

@@ -126,8 +126,7 @@ class Lookout:
         claims = self._coverage.observe(
             records.map, records.shards, records.members, confirmed_at=records.confirmed_at, now=self._clock()
         )
-        key = records.map.partition_key if records.map is not None else None
-        by_range = {each.range: each for each in records.shards if key in (None, each.partition_key)}
+        by_range = {each.range: each for each in records.shards}
         workers = await self._workers()
         for each in self._double_owners.look(claims, records.members, by_range, workers, self._clock()):
             log.critical("two owners: %s", each.what)
@@ -136,7 +135,7 @@ class Lookout:
         began = self._clock()
         try:
             stored = await self._coordination.read_map()
-        except MapUnreadable:
+        except (MapUnreadable, ProtocolMismatch):
             stored = None
         self._last_map = stored.map if stored is not None else self._last_map
         shards = await self._coordination.list_shards()

@@ -11,21 +11,28 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from fleet.health.telemetry import Telemetry
+from fleet.office.attempts import Attempts
 from fleet.office.candidate import Office
 from fleet.office.config_follower import ConfigFollower
 from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
-from fleet.records.record import Holder, ShardMap, ShardRecord, StoredMap
+from fleet.records.happening import Happening
+from fleet.records.object_names import Kind
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, StoredMap
 from fleet.rules.agenda import Absence, Agenda, Memory
 from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
 from fleet.rules.refusal import check_map
-from fleet.rules.reshard import activated, may_retire, rebuilt, retired
+from fleet.rules.reshard import activated, clear_ranges, may_retire, rebuilt, retired
 from shards.clock import Clock
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
 log = logging.getLogger(__name__)
+
+SIDE_BY_SIDE = 32
+"""Writes at once: a layout may have thousands of ranges, and a write that waits for its turn must not time out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +54,22 @@ class Registrar:
     written: version of the last map that it wrote; 0 before the first. Nobody plans on a view that shows an older one.
     """
 
-    def __init__(self, coordination: Coordination, layout: FleetLayout, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        coordination: Coordination,
+        layout: FleetLayout,
+        clock: Clock,
+        telemetry: Telemetry,
+        tell: Callable[[Happening], None] = lambda happening: None,
+    ) -> None:
         self.coordination = coordination
         self.layout = layout
         self.written = 0
         self._compared: tuple[int, PartitionKey] | None = None
         self._clock = clock
         self._telemetry = telemetry
+        self._tell = tell
+        self._attempts = Attempts(clock)
 
     def restored(self) -> None:
         """The store went back: nothing that was written before says anything about it (R14)."""
@@ -82,14 +98,17 @@ class Registrar:
         )
 
     async def carry_out(self, office: Office, agenda: Agenda, stored: StoredMap, memory: Memory) -> None:
-        """Everything on the agenda. stored: the map that it was drawn up on."""
+        """Everything on the agenda. stored: the map that it was drawn up on.
+
+        One record's trouble does not keep the others from being tried: the first is raised at the end. Only a map that
+        is not written ends it, as the rest belongs to it.
+        """
         for name in agenda.fence:
-            await self._fence(office, name, memory)
+            await self._attempts.make(f"fence {name}", partial(self._fence, office, name, memory))
         for incarnation in agenda.expel:
-            await self._expel(office, incarnation, memory)
+            await self._attempts.make(f"expel {incarnation}", partial(self._expel, office, incarnation, memory))
         for named in agenda.missing:
-            if await self.coordination.read_member(named.member) is None:
-                memory.absent[named.member] = Absence(named.epoch, self._clock())
+            await self._attempts.make(f"look for {named.member}", partial(self._prove_absence, named, memory))
         first_reads: list[ShardRecord] = []
         if agenda.upkeep.activate:
             first_reads = await self.coordination.list_shards()
@@ -102,9 +121,24 @@ class Registrar:
         if agenda.upkeep.retire:
             await self._retire(office, agenda.upkeep.retire)
         for record in agenda.collect:
-            if self._clock() < office.until:
-                log.info("collecting the retired record of %s", record.range)
-                await self.coordination.delete_shard(record)
+            await self._attempts.make(f"collect {record.range}", partial(self._collect, office, record))
+        for gone in agenda.forget:
+            await self._attempts.make(f"forget {gone.name}", partial(self._forget, office, gone))
+        self._attempts.settle()
+
+    async def _prove_absence(self, named: Holder, memory: Memory) -> None:
+        if await self.coordination.read_member(named.member) is None:
+            memory.absent[named.member] = Absence(named.epoch, self._clock())
+
+    async def _collect(self, office: Office, record: ShardRecord) -> None:
+        if self._clock() < office.until:
+            log.info("collecting the retired record of %s", record.range)
+            await self.coordination.delete_shard(record)
+
+    async def _forget(self, office: Office, gone: MemberRecord) -> None:
+        if self._clock() < office.until:
+            log.info("member %s is gone for good: its record goes", gone.name)
+            await self.coordination.delete_member(gone)
 
     async def write_map(self, office: Office, new: ShardMap, over: StoredMap) -> StoredMap:
         """The next map, over the one that it was made from."""
@@ -170,7 +204,9 @@ class Registrar:
             log.info("member %s moved while it was being fenced: its timer starts again", name)
             return
         self._telemetry.fenced()
-        log.warning("fenced %s below epoch %d: silent for %.1f s", name, record.epoch, now - sighting.since)
+        what = f"fenced {name} below epoch {record.epoch}: silent for {now - sighting.since:.1f} s"
+        log.warning("%s", what)
+        self._tell(Happening("Fenced", what, Kind.MEMBER, name, warning=True))
 
     async def _expel(self, office: Office, incarnation: Holder, memory: Memory) -> None:
         live = await self.coordination.read_member(incarnation.member)
@@ -182,7 +218,9 @@ class Registrar:
             log.info("member %s renewed while it was being expelled: once more", incarnation)
             return
         memory.expelled[incarnation.member] = incarnation.epoch
-        log.warning("expelled %s: it renews but does not follow", incarnation)
+        what = f"expelled {incarnation}: it renews but does not follow"
+        log.warning("%s", what)
+        self._tell(Happening("Expelled", what, Kind.MEMBER, incarnation.member, warning=True))
 
     # -- shard records ----------------------------------------------------------------------------------------------
 
@@ -191,7 +229,7 @@ class Registrar:
         if live_map is None:
             return
         found = {record.range: record for record in first_reads}
-        others = await self.coordination.list_shards()
+        clear = clear_ranges(live_map.map, await self.coordination.list_shards())
         members = await self.coordination.list_members()
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
         if agenda.map is None:
@@ -202,15 +240,14 @@ class Registrar:
                 wanted,
                 found.get(wanted),
                 live_map.map,
-                others,
+                clear,
                 members,
                 just_opened=wanted in opened_here,
             )
             if record is not None:
                 await self.coordination.write_shard(record, record.version, not_after=office.until)
 
-        for error in await _each(one, agenda.upkeep.activate):
-            raise error
+        await self._each("activate", one, agenda.upkeep.activate)
 
     async def _retire(self, office: Office, ranges: tuple[KeyRange, ...]) -> None:
         live_map = await self.coordination.read_map()
@@ -231,15 +268,17 @@ class Registrar:
                 done.add(wanted)
 
         # What was retired leaves `retiring` even where another range's write failed: that one is tried again.
-        trouble = await _each(one, ranges)
+        await self._each("retire", one, ranges)
         if done:
             new_map = replace(current, retiring=current.retiring - done, shard_epochs=epochs)
             await self.write_map(office, new_map, live_map)
-        for error in trouble:
-            raise error
 
+    async def _each(self, what: str, one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> None:
+        """One write per range, some side by side."""
+        turn = asyncio.Semaphore(SIDE_BY_SIDE)
 
-async def _each(one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> list[BaseException]:
-    """One write per range, side by side. Returns what went wrong after all have ended."""
-    results = await asyncio.gather(*(one(each) for each in ranges), return_exceptions=True)
-    return [result for result in results if isinstance(result, BaseException)]
+        async def in_turn(each: KeyRange) -> None:
+            async with turn:
+                await self._attempts.make(f"{what} {each}", partial(one, each))
+
+        await asyncio.gather(*(in_turn(each) for each in ranges))

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from fleet.records.controls import Controls, ControlsUnreadable, Order, controls_text, parse_controls
-from fleet.records.coordination import Coordination
+from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable
 from fleet.records.record import Document, MemberRecord
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,19 @@ class StandingOrders:
     async def end(
         self, coordination: Coordination, document: Document, names: Iterable[str], *, not_after: float
     ) -> None:
-        """Ends these orders, if a live list proves that nobody has the names. document: what was followed last. Raises
-        CasConflict and CoordinationUnavailable."""
+        """Ends these orders, if a live list proves that nobody has the names. document: what was followed last.
+
+        What fails is tried again a while later: nothing waits for it.
+        """
+        try:
+            await self._end(coordination, document, names, not_after)
+        except (CasConflict, CoordinationUnavailable) as error:
+            self._missing.clear()
+            log.info("orders for members that are gone were not ended: %s", error)
+
+    async def _end(
+        self, coordination: Coordination, document: Document, names: Iterable[str], not_after: float
+    ) -> None:
         there = _names(await coordination.list_members())
         over = [name for name in names if name not in there]
         if over and not self.trouble:

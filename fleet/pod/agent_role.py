@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
@@ -17,8 +17,10 @@ from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.office.lookout import Lookout
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.pod.pod_events import event_poster
 from fleet.pod.preflight import check_key
 from fleet.processes.child import ChildStart
+from fleet.records.happening import Happening
 from fleet.records.record import Incarnation
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of
@@ -43,9 +45,10 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
     coordination = _coordination(start, plan, transport)
+    events = event_poster(plan, transport, f"{plan.pod}-agent", lambda: str(start.count))
     coordinator = None
     if is_candidate(plan.pod, config.coordination.candidates):
-        coordinator = _make_coordinator(start, plan, coordination, metrics)
+        coordinator = _make_coordinator(start, plan, coordination, metrics, events.tell)
 
     def status() -> dict[str, object]:
         return {
@@ -87,6 +90,8 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     )
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=status, metrics=metrics_now)
     await health.start()
+    looking = asyncio.create_task(lookout.run(), name="lookout")
+    posting = asyncio.create_task(events.run(), name="events")
 
     async def change(found: FleetConfig) -> None:
         if coordinator is not None:
@@ -94,7 +99,6 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
             coordinator.plan_settings = found.plan_settings()
 
     following = asyncio.create_task(follow_config(file, change), name="config file")
-    looking = asyncio.create_task(lookout.run(), name="lookout")
     try:
         if config.agent.metrics_port >= 0:
             await server.start()
@@ -103,6 +107,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     finally:
         following.cancel()
         looking.cancel()
+        posting.cancel()
         await server.close()
         await health.close()
         await transport.close()
@@ -143,7 +148,11 @@ def _coordination(start: ChildStart, plan: RunPlan, transport: KubeTransport) ->
 
 
 def _make_coordinator(
-    start: ChildStart, plan: RunPlan, coordination: KubernetesCoordination, metrics: FleetMetrics
+    start: ChildStart,
+    plan: RunPlan,
+    coordination: KubernetesCoordination,
+    metrics: FleetMetrics,
+    tell: Callable[[Happening], None],
 ) -> Coordinator:
     config = plan.config
     return Coordinator(
@@ -156,4 +165,5 @@ def _make_coordinator(
         reaped_predecessor=start.reaped_predecessor,
         telemetry=metrics,
         check_config=lambda found: check_key(found.shards.partition_by, plan.partition_keys),
+        tell=tell,
     )

@@ -6,6 +6,7 @@ Both build everything after the fork (loop, connections, threads) and end when S
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import signal
 from collections.abc import Awaitable, Callable
 
@@ -24,6 +25,7 @@ def run_worker(start: ChildStart, plan: RunPlan) -> int:
     """A worker process, from fork to exit. Returns its exit code."""
 
     def recycled() -> None:
+        start.heartbeat.say("it left because memory was short")
         if start.flights is not None:
             start.flights.keep_cancelled = True
 
@@ -38,6 +40,8 @@ def run_agent(start: ChildStart, plan: RunPlan) -> int:
 def _live(main: Callable[[asyncio.Event], Awaitable[None]], recycled: Callable[[], None] = lambda: None) -> int:
     """recycled: told when the process is asked to leave and come again, before it begins to leave."""
     look_after_memory()
+    # A crash in C says in which line of Python it was; like the watchdog, it writes past the logging machinery.
+    faulthandler.enable(file=2)
     code = EX_OK
 
     async def until_stopped() -> None:

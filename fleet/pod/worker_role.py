@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
 import random
 import time
+from weakref import WeakSet
 
+from fleet.backends.event_poster import EventPoster
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.live_file import LiveFile
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.health.range_steps import written_to_log
+from fleet.health.telemetry import Telemetry
 from fleet.logs.logs import dropped_lines
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
+from fleet.pod.pod_events import event_poster
 from fleet.processes.child import ChildStart
 from fleet.records.object_names import LEASES
 from fleet.records.record import Document, DocumentName, Incarnation
+from fleet.workers.filter_records import filter_records
 from fleet.workers.part_records import rollout_record
+from fleet.workers.quarantine_events import QuarantineEvents
 from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
+from fleet.workers.range_events import told_as_events
 from fleet.workers.watchdog import Watchdog, WatchdogSettings
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed, open_journal
@@ -28,7 +35,7 @@ from fleet.workers.worker_settings import WorkerSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of, scope_of
 from shards.clock import boot_seconds
-from shards.errors import ApiError, Unreachable
+from shards.filtering.prober import Prober, targets_of
 from shards.journal import Journal
 from shards.keyrange import KeyRange
 from shards.metrics import RequestMetrics, ShardMetrics
@@ -36,9 +43,11 @@ from shards.queue.slots import Slots
 from shards.runtime import WorkerRuntime
 from shards.shard import Shard
 from shards.transport.kube import KubeTransport, connect
-from shards.watching.source import probe_server_side_sharding
+from shards.view_filters import best_sources
 
-log = logging.getLogger(__name__)
+SETTLE_SECONDS = (2.0, 0.3)
+"""For the first look at what the server filters, of a worker's first incarnation and of later ones, whose keys wait. A
+view that opens before it is known is opened anew afterwards."""
 
 
 def member_name(plan: RunPlan, slot: int) -> str:
@@ -53,11 +62,13 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
     journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
-    runtime = await _make_runtime(plan, transport, ShardMetrics(registry), journal)
+    runtime = _make_runtime(plan, transport, ShardMetrics(registry), journal)
     if start.flights is not None:
         runtime.in_flight = start.flights
-    worker = _make_worker(start, plan, runtime, metrics)
-    keeper = _make_keeper(start, plan, runtime, metrics, worker)
+    name = member_name(plan, start.slot)
+    events = event_poster(plan, transport, name, lambda: str(worker.member.epoch))
+    worker = _make_worker(start, plan, runtime, metrics, events)
+    keeper = _make_keeper(start, plan, runtime, QuarantineEvents(metrics, events.tell), worker)
     if start.recycled:
         metrics.recycled()
     watchdog = Watchdog(
@@ -69,21 +80,27 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
 
     def metrics_now() -> bytes:
         _measure(worker, watchdog, metrics)
-        runtime.limiter.measure()
+        runtime.measure()
         return snapshot(registry)
 
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
     await health.start()
     watchdog.start()
-    following = asyncio.create_task(_follow(file, plan, transport, runtime), name="config file")
+    prober = _make_prober(plan, runtime, member_name(plan, start.slot))
+    probing = asyncio.create_task(prober.run(), name="filters")
+    following = asyncio.create_task(_follow(file, runtime), name="config file")
+    posting = asyncio.create_task(events.run(), name="events")
     keeping: asyncio.Task[None] | None = None
     try:
-        await keeper.begin(stop)
+        await asyncio.gather(keeper.begin(stop), prober.settled(SETTLE_SECONDS[start.count > 1]))
+        await _rest(start.rest_until, stop)
         keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
     finally:
         following.cancel()
+        probing.cancel()
+        posting.cancel()
         if keeping is not None:
             keeping.cancel()
         watchdog.stop()
@@ -91,23 +108,24 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         await transport.close()
 
 
-async def _follow(file: LiveFile | None, plan: RunPlan, transport: KubeTransport, runtime: WorkerRuntime) -> None:
+async def _rest(until: float, stop: asyncio.Event) -> None:
+    """Until that reading of the boot clock, or `stop`."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, until - boot_seconds())):
+            await stop.wait()
+
+
+async def _follow(file: LiveFile | None, runtime: WorkerRuntime) -> None:
     """What of the config file may change while a worker runs. Shards whose views have to be opened anew for it are
     turned over by the worker, one after the other."""
 
     async def change(config: FleetConfig) -> None:
-        settings = config.shard_settings()
-        if settings.server_side_sharding != runtime.settings.server_side_sharding:
-            wanted = config.feature_gates.server_side_sharding
-            runtime.server_side_sharding = await _server_filters(transport, plan, wanted)
-        runtime.change(settings)
+        runtime.change(config.shard_settings())
 
     await follow_config(file, change)
 
 
-async def _make_runtime(
-    plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics, journal: Journal
-) -> WorkerRuntime:
+def _make_runtime(plan: RunPlan, transport: KubeTransport, metrics: ShardMetrics, journal: Journal) -> WorkerRuntime:
     settings = plan.config.shard_settings()
     return WorkerRuntime(
         transport=transport,
@@ -116,7 +134,6 @@ async def _make_runtime(
         settings=settings,
         metrics=metrics,
         slots=Slots(settings.queue.max_concurrent_reconciles),
-        server_side_sharding=await _server_filters(transport, plan, plan.config.feature_gates.server_side_sharding),
         labels=plan.labels,
         product=PRODUCT,
         journal=journal,
@@ -124,12 +141,18 @@ async def _make_runtime(
     )
 
 
-def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics) -> Worker:
+def _make_worker(
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, events: EventPoster
+) -> Worker:
     config, settings = plan.config, runtime.settings
     name = member_name(plan, start.slot)
 
+    shards: WeakSet[Shard] = WeakSet()
+
     def make_shard(each: KeyRange) -> Shard:
-        return Shard(each, plan.controllers, runtime, name)
+        made = Shard(each, plan.controllers, runtime, name)
+        shards.add(made)
+        return made
 
     def user_agent() -> str:
         return str(UserAgent(PRODUCT, member=name, epoch=str(worker.member.epoch), reason="coordination"))
@@ -161,13 +184,28 @@ def _make_worker(start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metri
         telemetry=metrics,
         budget=runtime.limiter,
         rollout=lambda: rollout_record(runtime.gates.rollout),
-        observers=(written_to_log, noted_in(runtime.journal)),
+        filters=lambda: filter_records(shards, runtime.filters, runtime.clock(), time.time()),
+        observers=(written_to_log, noted_in(runtime.journal), told_as_events(events.tell)),
     )
     return worker
 
 
+def _make_prober(plan: RunPlan, runtime: WorkerRuntime, member: str) -> Prober:
+    """Of what the views of all shards may be filtered by, under whichever key."""
+    settings = runtime.settings
+    return Prober(
+        runtime.filters,
+        runtime.limited,
+        targets_of(each for key in plan.partition_keys for each in best_sources(plan.controllers, settings, key)),
+        first=targets_of(best_sources(plan.controllers, settings, plan.config.shards.partition_by)),
+        # Leases of nodes and of every fleet's members: hardly any cluster has none.
+        stand_ins=((LEASES, ""), (LEASES, plan.namespace)),
+        user_agent=str(UserAgent(PRODUCT, member=member, reason="probe")),
+    )
+
+
 def _make_keeper(
-    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, metrics: FleetMetrics, worker: Worker
+    start: ChildStart, plan: RunPlan, runtime: WorkerRuntime, telemetry: Telemetry, worker: Worker
 ) -> QuarantineKeeper:
     def document() -> Document | None:
         return worker.view.documents.get(DocumentName.QUARANTINE) if worker.has_view else None
@@ -175,36 +213,18 @@ def _make_keeper(
     return QuarantineKeeper(
         worker.coordination,
         runtime.suspects,
-        KeeperSettings(worker.settings.name, plan.revision, plan.config.shards.partition_by),
+        KeeperSettings(worker.settings.name, plan.revision),
         deaths=start.deaths,
         counted=start.flights.counted if start.flights is not None else lambda: None,
         document=document,
-        shards=lambda: ((each, runner.shard) for each, runner in worker.runners.items() if runner.shard is not None),
-        telemetry=metrics,
+        shards=lambda: [
+            (each, runner.shard)
+            for each, runner in worker.runners.items()
+            if runner.shard is not None and runner.shard.open
+        ],
+        telemetry=telemetry,
         today=time.time,
     )
-
-
-async def _server_filters(transport: KubeTransport, plan: RunPlan, wanted: str) -> bool:
-    """Whether shardSelector is honoured (design 5.1): as configured, else probed on a collection that is not empty."""
-    if wanted != "auto":
-        return wanted == "on"
-    primaries = [controller.primary for controller in plan.controllers]
-    scope = plan.config.scope.namespaces
-    places = [(primary, where) for where in scope or ("",) for primary in primaries]
-    for resource, namespace in (*places, (LEASES, ""), (LEASES, plan.namespace)):
-        try:
-            proven = await probe_server_side_sharding(
-                transport, resource, plan.config.shards.partition_by, namespace=namespace
-            )
-        except (ApiError, Unreachable) as error:
-            log.info("server-side sharding could not be probed on %s: %s", resource, error)
-            continue
-        if proven is not None:
-            log.info("server-side sharding: %s", "honoured" if proven else "not offered, filtering here")
-            return proven
-    log.info("server-side sharding: nothing to probe it with, filtering here until the next start")
-    return False
 
 
 def _measure(worker: Worker, watchdog: Watchdog, metrics: FleetMetrics) -> None:

@@ -35,6 +35,7 @@ class ChildStart:
     deaths: of incarnations before this one, with what they had in flight, that nobody has counted yet.
     flights: where this one writes what it has in flight; None where nobody reads it.
     recycled: its predecessor left in order because memory was short.
+    rest_until: boot-clock reading before which it may count deaths, and nothing else: it was started early for that.
     log_pipe: descriptor that `fleet.logs.logs` uses for this child; -1 where logs are not relayed.
     """
 
@@ -50,6 +51,7 @@ class ChildStart:
     deaths: tuple[Death, ...] = ()
     flights: Flights | None = None
     recycled: bool = False
+    rest_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Child:
     pid: 0 while it is not running. group: process group of the last incarnation while it is not known to be empty,
     else 0. restart_at: boot-clock reading; inf while it runs and when it has ended for good.
     stale_since: when it was first seen frozen; None while it is well. recycled_at: when it was asked to leave because
-    memory was short; None long after it has come back.
+    memory was short; None long after it has come back. rest_until: see ChildStart.
     """
 
     spec: ChildSpec
@@ -91,6 +93,7 @@ class Child:
     restart_at: float = math.inf
     stale_since: float | None = None
     recycled_at: float | None = None
+    rest_until: float = 0.0
 
     @property
     def name(self) -> str:
@@ -100,6 +103,14 @@ class Child:
     def label(self) -> str:
         """Names this incarnation."""
         return f"{self.spec.name}#{self.count}"
+
+    def starts_again(self, now: float, delay: float) -> bool:
+        """Sets when. Whether it rests until then as a process: where deaths are to be counted that cannot wait, since
+        others may be given its shards meanwhile. One that died while it rested waits outside."""
+        rests = delay > 0.0 and bool(self.book.for_the_next()) and now >= self.rest_until
+        self.restart_at = now if rests else now + delay
+        self.rest_until = now + delay if rests else 0.0
+        return rests
 
     def send(self, signum: int) -> None:
         """To the child alone; nothing when it is not running. Unreaped, its pid cannot be another process."""

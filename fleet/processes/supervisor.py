@@ -155,6 +155,7 @@ class Supervisor:
             deaths=child.book.for_the_next(),
             flights=child.book.flights,
             recycled=child.recycled_at is not None,
+            rest_until=child.rest_until,
         )
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # what is buffered would be written twice
@@ -224,7 +225,7 @@ class Supervisor:
 
     def _ended(self, child: Child, exit_code: int) -> None:
         now = self._clock()
-        uptime = now - child.started_at
+        uptime = max(0.0, now - max(child.started_at, child.rest_until))
         child.group, child.pid, child.ended_at = child.pid or child.group, 0, now
         child.book.died(f"{self._id}.{child.label}", describe(exit_code), child.heartbeat.words, time.time())
         if child.group and group_is_empty(child.group):
@@ -239,9 +240,9 @@ class Supervisor:
             self._ended_while_stopping(child, exit_code)
         elif child.spec.restart:
             delay = 0.0 if self._recycler.ended(child, exit_code) else child.restarts.delay_seconds(uptime)
-            child.restart_at = now + delay
+            then = "rests" if child.starts_again(now, delay) else "starts again in"
             self._log.warning(
-                "%s ended after %.1f s (%s), starts again in %.1f s", child.name, uptime, describe(exit_code), delay
+                "%s ended after %.1f s (%s), %s %.1f s", child.name, uptime, describe(exit_code), then, delay
             )
         elif exit_code:
             self._fail(exit_code_of(exit_code))

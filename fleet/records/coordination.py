@@ -141,8 +141,8 @@ class CoordinationView(Protocol):
     @property
     def confirmed_at(self) -> float:
         """Boot-clock reading of the last moment at which the view was known to be current (R13): the last event,
-        bookmark or list of its least recent watch, or the start of the last `confirm`. Minus infinity before the first,
-        and while the view holds a record of another protocol."""
+        bookmark or list of its least recent watch, or the start of the last `confirm`. Minus infinity before the
+        first. Records of another protocol are seen as foreign ones, and stop nobody who knows this one."""
         ...
 
     @property
@@ -155,7 +155,7 @@ class CoordinationView(Protocol):
         """One live list of everything that the view follows, taken into it; moves `confirmed_at`.
 
         For a view that is older than half a lease: a quiet watch confirms nothing for a minute. Raises
-        CoordinationUnavailable and ProtocolMismatch.
+        CoordinationUnavailable.
         """
         ...
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fleet.records.coordination import MapUnreadable
+from fleet.records.filter_record import FilterRecord
 from fleet.records.lease import Lease, Times, check_owner, lease_object, lease_of, micro_time
 from fleet.records.map_record import stored_map
 from fleet.records.object_names import FLEET_LABEL, KIND_LABEL, Kind, Names
@@ -55,7 +56,7 @@ __all__ = [
 
 _SPREAD = re.compile(r"\b([0-9a-f]{8}):([0-9]{1,12}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?)(?= |$)")
 
-R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord)
+R = TypeVar("R", FailingRecord, WaitingRecord, PartRecord, FilterRecord)
 
 UNREADABLE_MEMBER_LEASE_SECONDS = 3600.0
 """Taken for a member's lease when its Lease does not say: a fence must not be early."""
@@ -119,9 +120,28 @@ def member_record(lease: Lease, fleet: str) -> MemberRecord | None:
         waiting=_each(lease.note("waiting"), WaitingRecord),
         parts=_each(lease.note("parts"), PartRecord),
         rollout=_rollout(lease.note("rollout")),
+        filters=_each(lease.note("filters"), FilterRecord),
         spread=_spread(lease.note("spread")),
         demand=natural(lease.note("demand")),
         weight=_weight(lease.note("weight")),
+        version=lease.metadata.resource_version,
+        uid=lease.metadata.uid,
+    )
+
+
+def foreign_member(lease: Lease, fleet: str) -> MemberRecord | None:
+    """What stands for a member record of another protocol: held, and to be given nothing."""
+    prefix = f"{fleet}-member-"
+    if not lease.metadata.name.startswith(prefix) or lease.label(FLEET_LABEL) not in ("", fleet):
+        return None
+    return MemberRecord(
+        name=lease.metadata.name.removeprefix(prefix),
+        holder=NOBODY_KNOWN,
+        epoch=lease.epoch or 0,
+        lease_seconds=lease.seconds(UNREADABLE_MEMBER_LEASE_SECONDS),
+        leaving=True,
+        pod=lease.note("pod"),
+        foreign=True,
         version=lease.metadata.resource_version,
         uid=lease.metadata.uid,
     )
@@ -142,6 +162,7 @@ def lease_from_member(names: Names, record: MemberRecord, *, replaces: str, time
         "waiting": msgspec.json.encode(record.waiting).decode() if record.waiting else "",
         "parts": _brief(record.parts),
         "rollout": msgspec.json.encode(record.rollout).decode() if record.rollout else "",
+        "filters": _brief(record.filters),
         "spread": _spread_text(record.spread),
         "demand": "" if record.demand is None else str(record.demand),
         "weight": "" if record.weight == 1 else repr(record.weight),
@@ -183,13 +204,22 @@ def _loads_text(loads: Mapping[str, ShardLoad]) -> str:
     return msgspec.json.encode({each: _telling(load) for each, load in loads.items()}).decode()
 
 
-def _brief(parts: tuple[PartRecord, ...]) -> str:
+def _brief(parts: tuple[PartRecord, ...] | tuple[FilterRecord, ...]) -> str:
     """The same of these."""
     return msgspec.json.encode([_telling(part) for part in parts]).decode() if parts else ""
 
 
-def _telling(record: ShardLoad | PartRecord) -> dict[str, Any]:
+def _telling(record: ShardLoad | PartRecord | FilterRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if value}
+
+
+def _weight(text: str) -> float:
+    """1 for anything that is no weight: a member that cannot be weighed still counts."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
 
 
 def _spread_text(spread: tuple[tuple[int, float], ...]) -> str:
@@ -200,15 +230,6 @@ def _spread_text(spread: tuple[tuple[int, float], ...]) -> str:
 def _spread(text: str) -> tuple[tuple[int, float], ...]:
     found = _SPREAD.findall(text)
     return tuple((int(value, 16) << 32, float(weight)) for value, weight in found)
-
-
-def _weight(text: str) -> float:
-    """1 for anything that is no weight: a member that cannot be weighed still counts."""
-    try:
-        weight = float(text)
-    except ValueError:
-        return 1.0
-    return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
 
 
 def _rollout(text: str) -> RolloutRecord | None:

@@ -53,6 +53,7 @@ class _MapBody(msgspec.Struct, rename="camel"):
     config_version: str
     shares: dict[str, tuple[_Natural, _Natural, _Natural, _Natural]] = {}
     moved_at: _Natural = 0
+    forgotten: _Natural = 0
     base_count: _Natural = 0
     requests_done: _Natural = 0
     config_refused: str = ""
@@ -101,6 +102,7 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
         config_version=new.config_version,
         shares=dict(sorted(new.shares.items())),
         moved_at=new.moved_at,
+        forgotten=new.forgotten,
         base_count=new.base_count,
         requests_done=new.requests_done,
         config_refused=new.config_refused,
@@ -135,6 +137,7 @@ def _map(body: _MapBody) -> ShardMap:
         protocol=body.protocol,
         shares={name: Share(*share) for name, share in body.shares.items()},
         moved_at=body.moved_at,
+        forgotten=body.forgotten,
         base_count=body.base_count,
         requests_done=body.requests_done,
         config_refused=body.config_refused,

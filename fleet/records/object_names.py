@@ -38,6 +38,7 @@ class Kind(StrEnum):
     MAP = "map"
     COORDINATOR = "coordinator"
     DOCUMENT = "document"
+    EVENT = "event"
 
 
 @dataclass(frozen=True, slots=True)

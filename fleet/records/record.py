@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from fleet.records.filter_record import FilterRecord
 from shards.gates.watermark import Watermark
 from shards.keyrange import HASH_VERSION, SPACE, KeyRange, PartitionKey, range_of, ranges_from
 
@@ -197,12 +198,17 @@ class MemberRecord:
     """How its controllers fare, with and without the features of the canary."""
     rollout: RolloutRecord | None = None
     """None for a member of a version that knows no canary."""
+    filters: tuple[FilterRecord, ...] = ()
+    """What the views of its open shards stand on."""
     spread: tuple[tuple[int, float], ...] = ()
     """Hashes of namespaces, rising, each with the objects in its shards from there up to the next: a sketch of them."""
     demand: int | None = None
     """What it needs of the fleet's budget of requests, in PARTS of it; None where it knows of no budget."""
     weight: float = 1.0
     """Its fair share of the load, as a multiple of another member's: MIN_WEIGHT to MAX_WEIGHT."""
+    foreign: bool = False
+    """Written by another version of the protocol: somebody who is there, of whom nothing is known, and whose record
+    nobody here writes."""
     version: str = ""
     uid: str = ""
 
@@ -233,6 +239,8 @@ class ShardRecord:
     released: int | None = None
     """Release stamp: equals `epoch` when the holder was emptied by a release and not by hand (R3)."""
     last_holder: Holder | None = None
+    foreign: bool = False
+    """Written by another version of the protocol: held, by nobody who is known, and never written here."""
     watermark: Watermark | None = None
     standby: Standby | None = None
     unowned_seconds: float | None = None
@@ -291,6 +299,8 @@ class ShardMap:
     moved_at: int = 0
     """When ranges were last moved by choice, or cut: seconds since 1970 on that coordinator's clock; 0 = never. Only
     ever makes the next such round later."""
+    forgotten: int = 0
+    """The highest epoch of any member whose record was collected: whoever begins without one begins above it (R15)."""
     base_count: int = 0
     """The `shards.count` that the layout was made for; single ranges were split and merged since. 0: as many as it
     has. Another count in the config makes another layout."""

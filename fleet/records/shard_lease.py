@@ -62,6 +62,23 @@ def shard_record(lease: Lease, fleet: str) -> ShardRecord | None:
     )
 
 
+def foreign_shard(lease: Lease, fleet: str) -> ShardRecord | None:
+    """What stands for a shard record of another protocol: nobody may claim, retire or go past it. None where not even
+    its range is known."""
+    match = _SHARD_NAME.fullmatch(lease.metadata.name)
+    if match is None or match[1] != fleet or match[2] not in list(PartitionKey) or int(match[3]) != HASH_VERSION:
+        return None
+    return ShardRecord(
+        range=KeyRange.parse(match[4], PartitionKey(match[2])),
+        status=ShardStatus.ACTIVE,
+        epoch=lease.epoch or 0,
+        holder_text=lease.holder or "another protocol",
+        foreign=True,
+        version=lease.metadata.resource_version,
+        uid=lease.metadata.uid,
+    )
+
+
 def lease_from_shard(names: Names, record: ShardRecord, *, replaces: str, times: Times) -> Object:
     """`holder_text` is what was read, not what is written: the holder alone decides."""
     notes = {

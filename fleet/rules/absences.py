@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from fleet.records.record import Holder, ShardRecord, ShardStatus
+from fleet.records.record import Holder, MemberRecord, ShardRecord, ShardStatus
 from fleet.rules.look import Look
 from fleet.rules.office_memory import Memory
 
 LONGEST_REQUEST_SECONDS = 30.0
 """No write of this project is on its way for longer than this."""
+
+FORGET_SECONDS = 300.0
+"""How long, beside a lease, a member that left or was fenced is expected back under its own record."""
 
 
 def gone(look: Look, memory: Memory, now: float) -> tuple[dict[str, int], tuple[Holder, ...]]:
@@ -48,3 +51,29 @@ def garbage(look: Look, memory: Memory, now: float) -> tuple[tuple[ShardRecord, 
     due = [record for each, record in seen.items() if now - memory.retired[each][1] > patience]
     remembered = [record for record in due if record.epoch <= look.map.shard_epochs.get(record.range, 0)]
     return tuple(remembered), len(remembered) < len(due)
+
+
+def departed(look: Look, memory: Memory, now: float) -> tuple[tuple[MemberRecord, ...], int]:
+    """R15: records of members that are gone for good, and the epoch that the map must first remember for them.
+
+    Gone for good: without a holder, and unchanged under this office's eyes for FORGET_SECONDS, with nothing that names
+    the member: no range, no standby, no target. Epochs never fall: see `ShardMap.forgotten`.
+    """
+    seen = {name: record for name, record in look.members.items() if record.holder is None}
+    memory.departed = {
+        name: memory.departed[name]
+        if name in memory.departed and memory.departed[name][0] == record.version
+        else (record.version, now)
+        for name, record in seen.items()
+    }
+    named = set(look.map.targets)
+    for shard in look.shards.values():
+        standby = shard.standby.holder if shard.standby is not None else None
+        named |= {each.member for each in (shard.holder, standby) if each is not None}
+    due = [
+        record
+        for name, record in seen.items()
+        if name not in named and now - memory.departed[name][1] > FORGET_SECONDS + look.lease_seconds
+    ]
+    forgotten = max([look.map.forgotten, *(record.epoch for record in due)])
+    return tuple(record for record in due if record.epoch <= look.map.forgotten), forgotten

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fleet.records.record import Holder, ShardMap, ShardRecord
-from fleet.rules.absences import LONGEST_REQUEST_SECONDS, garbage, gone
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.rules.absences import LONGEST_REQUEST_SECONDS, departed, garbage, gone
 from fleet.rules.assignment import LONGEST_DEBOUNCE, assign
 from fleet.rules.budget_share import next_shares
 from fleet.rules.cuts import Cut
@@ -48,6 +48,8 @@ class Agenda:
     missing: tuple[Holder, ...]
     upkeep: Upkeep
     collect: tuple[ShardRecord, ...]
+    forget: tuple[MemberRecord, ...] = ()
+    """Of members that are gone for good."""
     cuts: tuple[Cut, ...] = ()
 
 
@@ -59,7 +61,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     dead, missing = gone(look, memory, now)
     new_floors = floors(look.map, look.members, look.shards.values(), gone=dead)
     # Before the plan, which rests while more than half of the members are doubted (R12).
-    fence = tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now))
+    silent_for_sure = memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)
+    fence = tuple(name for name in silent_for_sure if not look.members[name].foreign)
     assigned = assign(look, memory, settings, new_floors, silent, now)
     draft = replace(
         look.map,
@@ -80,6 +83,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         ),
     )
     collect, unremembered = garbage(look, memory, now)
+    forget, forgotten = departed(look, memory, now)
+    draft = replace(draft, forgotten=forgotten)
     changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered
     if changed:
         draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
@@ -87,11 +92,12 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         map=draft if changed else None,
         moves=assigned.moves,
         fence=fence,
-        expel=stragglers(look, memory, settings, now),
+        expel=tuple(each for each in stragglers(look, memory, settings, now) if not look.members[each.member].foreign),
         missing=missing,
         upkeep=work,
         collect=collect,
         cuts=assigned.cuts,
+        forget=forget,
     )
 
 

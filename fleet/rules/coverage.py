@@ -7,7 +7,6 @@ it, and it has renewed within its deadline, as far as a confirmed view shows.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,7 +23,6 @@ class Claim(NamedTuple):
     range: KeyRange
     holder: Holder
     until: float
-    partition_key: PartitionKey
 
 
 class Gap(NamedTuple):
@@ -74,21 +72,23 @@ class Coverage:
         for record in shards:
             if record.status is ShardStatus.ACTIVE and record.holder is not None:
                 until = self._until(record.holder, members, floors)
-                claim = Claim(record.range, record.holder, until, record.partition_key)
+                claim = Claim(record.range, record.holder, until)
                 (living if until >= as_of else ended).append(claim)
         # A holder that was fenced, or began anew, has owned nothing since its deadline, or since now.
         ended = [each._replace(until=min(now, self._deadlines.get(each.holder, now))) for each in ended]
         self._deadlines = {each.holder: each.until for each in (*living, *ended)}
         self.doubtful = any(claim.until < now for claim in living)
-        key = shard_map.partition_key if shard_map else _usual_key(living)
-        self.gaps = tuple(_gaps(_of(key, living), _of(key, ended), self.gaps, now))
+        # While another partition key comes into force, each object is owned under the one or under the other.
+        in_force = shard_map.partition_key if shard_map else PartitionKey.UID
+        keys = sorted({claim.range.key for claim in living} | {in_force}, key=lambda each: each is not in_force)
+        self.gaps = min((tuple(_gaps(_of(key, living), _of(key, ended), self.gaps, now)) for key in keys), key=_hashes)
         self.seen_at = max(self.seen_at, confirmed_at)
         return living
 
     def _until(self, holder: Holder, members: Mapping[str, MemberRecord], floors: Mapping[str, int]) -> float:
         """Reading up to which it may act, by what was seen; minus infinity where it may not."""
         member, seen = members.get(holder.member), self.watch.sightings.get(holder.member)
-        if member is None or seen is None or member.holder is None or member.epoch != holder.epoch:
+        if member is None or seen is None or member.holder is None or member.epoch != holder.epoch or member.foreign:
             return float("-inf")
         alive = holder.epoch >= floors.get(holder.member, 0)
         return acting_until(seen.since, seen.lease_seconds) if alive else float("-inf")
@@ -100,23 +100,23 @@ class Coverage:
     @property
     def share(self) -> float:
         """Part of the hash space without an owner, 0 to 1."""
-        return sum(each.last - each.first + 1 for each, _ in self.gaps) / SPACE
+        return _hashes(self.gaps) / SPACE
 
 
-def _usual_key(claims: Iterable[Claim]) -> PartitionKey:
-    [(key, _)] = Counter(claim.partition_key for claim in claims).most_common(1) or [(PartitionKey.UID, 0)]
-    return key
+def _hashes(gaps: Iterable[Gap]) -> int:
+    """How many hashes are in them."""
+    return sum(each.last - each.first + 1 for each, _ in gaps)
 
 
 def _of(key: PartitionKey, claims: Iterable[Claim]) -> list[Claim]:
-    return [claim for claim in claims if claim.partition_key is key]
+    return [claim for claim in claims if claim.range.key is key]
 
 
 class _Sweep(Generic[R]):
     """Those of some stretches that cover a hash, asked for in rising order."""
 
     def __init__(self, stretches: Iterable[R]) -> None:
-        self._rest: list[R] = sorted(stretches, key=lambda each: each.range, reverse=True)
+        self._rest: list[R] = sorted(stretches, key=lambda each: each.range.first, reverse=True)
         self._here: list[R] = []
 
     def at(self, value: int) -> list[R]:

@@ -94,7 +94,7 @@ def _of_records(claims: Sequence[Claim]) -> Iterator[Double]:
     """Living claims whose ranges overlap, or are cut by two partition keys (R7)."""
     by_key: dict[PartitionKey, list[Claim]] = {}
     for claim in sorted(claims, key=lambda each: each.range):
-        by_key.setdefault(claim.partition_key, []).append(claim)
+        by_key.setdefault(claim.range.key, []).append(claim)
     first, *others = by_key.values() or [[]]
     pairs = [(first[0], each[0]) for each in others]
     for each in by_key.values():

@@ -151,7 +151,7 @@ def standby_of(record: ShardRecord, target: str, shard_map: ShardMap) -> Standby
 def _decide_unowned(local: LocalShard, seen: Seen, me: Holder, shard_map: ShardMap) -> Action | None:
     close = Action.CLOSE_STANDBY if local.phase is Phase.STANDBY else None
     record = seen.record
-    if record is None or record.status is not ShardStatus.ACTIVE or local.range in shard_map.lost:
+    if record is None or record.foreign or record.status is not ShardStatus.ACTIVE or local.range in shard_map.lost:
         return close
     free = is_free(record, shard_map, me)
     withdraw = Action.WITHDRAW if announced_by(record, me) and not free else None

@@ -197,19 +197,19 @@ def told(before: ShardMap, after: ShardMap, shards: Mapping[KeyRange, ShardRecor
     for each, heir in zip(new, heirs, strict=True):
         if each not in staying:
             beginning = _beginning(heir, each.key is before.partition_key)
-            lines.append(f"{each.short} is new, {_origin(each, before)}; {beginning}")
+            lines.append(f"{each.short} is new, {_origin(each, before, old)}; {beginning}")
     if staying:
         lines.append(f"{len(staying)} of {len(old)} ranges stay as they are")
     return lines
 
 
-def _origin(each: KeyRange, before: ShardMap) -> str:
+def _origin(each: KeyRange, before: ShardMap, old: Sequence[KeyRange]) -> str:
     if each.key is not before.partition_key:
         return f"under the key {each.key}"
     first, last = range_of(each.first, before.boundaries), range_of(each.last, before.boundaries)
     if first == last:
-        return f"a part of {before.ranges[first].short}"
-    return f"made of {last - first + 1} ranges from {before.ranges[first].short} to {before.ranges[last].short}"
+        return f"a part of {old[first].short}"
+    return f"made of {last - first + 1} ranges from {old[first].short} to {old[last].short}"
 
 
 def _beginning(heir: Heir, same_key: bool) -> str:

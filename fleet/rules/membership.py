@@ -73,12 +73,14 @@ def join(
     known_epoch: int,
     reaped_predecessor: bool,
     now: float,
+    forgotten: int = 0,
 ) -> Join | Wait:
     """How an incarnation becomes the member `draft.name` (R1, R14): always under a higher epoch.
 
     draft: the record to write, but for epoch and version. found: the record as just read, live. sighting: since when it
     stands at this version. known_epoch: `highest_named_epoch`. reaped_predecessor: the supervisor of this process has
-    reaped the process that held the record and found its process group empty.
+    reaped the process that held the record and found its process group empty. forgotten: of the map; a record of this
+    name may have been collected at that epoch, long after anybody could act under it.
     """
     me = draft.holder
     assert me is not None, "a joining member names its incarnation"
@@ -86,7 +88,7 @@ def join(
         wait_until = sighting.since + sighting.lease_seconds
         if known_epoch and now < wait_until:
             return Wait(wait_until, f"member record {draft.name} is missing but was known at epoch {known_epoch}")
-        return Join(replace(draft, epoch=known_epoch + 1, version="", uid=""))
+        return Join(replace(draft, epoch=max(known_epoch, forgotten) + 1, version="", uid=""))
     epoch = max(found.epoch, known_epoch) + 1
     successor = Join(replace(draft, epoch=epoch, version=found.version, uid=found.uid))
     if found.holder is None or _is_reaped(found.holder, me, reaped_predecessor) or found.holder == me:

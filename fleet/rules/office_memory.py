@@ -25,10 +25,11 @@ class Memory:
 
     absent: members that shard records name, proved to have no record. handing: per range, the pending handover
     (target, shard epoch) and since when. barred: members that did not become ready for a range, until when.
-    retired: since when this office has seen a record retired (R15). behind: since when an incarnation has not followed
-    a map that marks ranges lost. overdue: since when it has held a range that retires. expelled: epoch under which a
-    member was told to give up. moved_at: when ranges were last moved by choice, or cut. membership_at, restless_since:
-    of the last change, and of the first one of the present burst of changes. costs: of ranges.
+    retired: since when this office has seen a record retired (R15). departed: likewise of a member's record without a
+    holder, by its version. behind: since when an incarnation has not followed a map that marks ranges lost. overdue:
+    since when it has held a range that retires. expelled: epoch under which a member was told to give up. moved_at:
+    when ranges were last moved by choice, or cut. membership_at, restless_since: of the last change, and of the first
+    one of the present burst of changes. costs: of ranges.
     """
 
     watch: MemberWatch = field(default_factory=MemberWatch)
@@ -36,6 +37,7 @@ class Memory:
     handing: dict[KeyRange, tuple[str, int, float]] = field(default_factory=dict)
     barred: dict[KeyRange, dict[str, float]] = field(default_factory=dict)
     retired: dict[KeyRange, tuple[str, float]] = field(default_factory=dict)
+    departed: dict[str, tuple[str, float]] = field(default_factory=dict)
     behind: dict[Holder, float] = field(default_factory=dict)
     overdue: dict[tuple[KeyRange, Holder], float] = field(default_factory=dict)
     expelled: dict[str, int] = field(default_factory=dict)

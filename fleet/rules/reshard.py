@@ -35,12 +35,7 @@ def upkeep(
 ) -> Upkeep:
     """One look at map and records. next_version: of the map that a newly lost range would be marked in."""
     layout = shard_map.ranges
-    strays = {
-        record.range
-        for record in shards.values()
-        if record.status is not ShardStatus.RETIRED and record.range not in layout
-    }
-    retiring = shard_map.retiring | strays
+    retiring = shard_map.retiring | strays(layout, shards.values())
     missing = {each for each in (*layout, *retiring) if _is_missing(shards.get(each), each in shard_map.opened)}
     lost = {each: shard_map.lost.get(each, next_version) for each in missing}
     everybody = list(members)
@@ -60,6 +55,18 @@ def upkeep(
         each for each in sorted(shard_map.retiring) if may_retire(shards.get(each), shard_map, each, everybody)
     )
     return Upkeep(frozenset(used - shard_map.opened), lost, frozenset(retiring), tuple(activate), retire)
+
+
+def strays(layout: Iterable[KeyRange], records: Iterable[ShardRecord]) -> frozenset[KeyRange]:
+    """Ranges outside the layout whose records are not retired."""
+    inside = frozenset(layout)
+    return frozenset(r.range for r in records if r.status is not ShardStatus.RETIRED and r.range not in inside)
+
+
+def clear_ranges(shard_map: ShardMap, records: Iterable[ShardRecord]) -> frozenset[KeyRange]:
+    """Ranges of the layout of which no part is in a range that retires, or has an active record outside (R7, R9)."""
+    layout = shard_map.ranges
+    return frozenset(layout) - blocked_by(shard_map.retiring | strays(layout, records), shard_map)
 
 
 def blocked_by(leaving: Iterable[KeyRange], shard_map: ShardMap) -> frozenset[KeyRange]:
@@ -84,8 +91,10 @@ def echoed(since_version: int, members: Iterable[MemberRecord]) -> bool:
 
 
 def is_mangled(record: ShardRecord) -> bool:
-    """A record whose holder was emptied or overwritten by hand: it names nobody, and no release says so."""
-    return record.holder is None and (record.holder_text != "" or record.released != record.epoch)
+    """A record that no fleet writes: it names nobody and no release says so, or it is retired and names somebody."""
+    if record.foreign or record.holder is not None:
+        return not record.foreign and record.status is ShardStatus.RETIRED
+    return record.holder_text != "" or record.released != record.epoch
 
 
 def may_retire(
@@ -117,22 +126,19 @@ def activated(
     wanted: KeyRange,
     first_read: ShardRecord | None,
     live_map: ShardMap,
-    others: Iterable[ShardRecord],
+    clear: frozenset[KeyRange],
     members: Iterable[MemberRecord],
     *,
     just_opened: bool,
 ) -> ShardRecord | None:
     """R9: the record to write over `first_read.version`, or None when the range must not be activated now.
 
-    The arguments are quorum reads made in this order: the range's record, then the map, then all records. just_opened:
-    the map write that first marked the range opened is part of this very operation, after the first read. A range that
-    was opened before and is missing, or was mangled by hand, needs the lost mark in the map and every member's echo.
+    The arguments are quorum reads made in this order: the range's record, then the map, then all records. clear: see
+    `clear_ranges`, of these. just_opened: the map write that first marked the range opened is part of this very
+    operation, after the first read. A range that was opened before and is missing, or was mangled by hand, needs the
+    lost mark in the map and every member's echo.
     """
-    if wanted not in live_map.ranges or any(wanted.overlaps(other) for other in live_map.retiring):
-        return None
-    if any(
-        each.status is ShardStatus.ACTIVE and each.range != wanted and each.range.overlaps(wanted) for each in others
-    ):
+    if wanted not in clear:
         return None
     if first_read is None or is_mangled(first_read):
         if wanted not in live_map.opened:
@@ -193,6 +199,7 @@ def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord
         opened=draft.opened | active.keys() | frozenset(layout),
         retiring=(draft.retiring | active.keys()) - frozenset(layout),
         shard_epochs=remembered_epochs(draft, records),
+        forgotten=max([draft.forgotten, *(each.last_holder.epoch for each in records.values() if each.last_holder)]),
     )
 
 

@@ -6,25 +6,32 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 
 from fleet.records.controls import Controls, ControlsUnreadable, parse_controls
+from fleet.records.coordination import ProtocolMismatch
 from fleet.records.document import Unlabelled, labelled_document
 from fleet.records.lease_records import (
     coordinator_record,
+    foreign_member,
     lease_of,
     map_from_configmap,
     member_record_from_lease,
     shard_record_from_lease,
 )
 from fleet.records.object_names import CONFIG_MAPS, FLEET_LABEL, KIND_LABEL, LEASES, Kind, Names
+from fleet.records.quarantine import Quarantine, QuarantineUnreadable, parse_quarantine
 from fleet.records.record import CoordinatorRecord, DocumentName, MemberRecord, ShardMap, ShardRecord
+from fleet.records.shard_lease import foreign_shard
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.api.client import Client
 from shards.errors import Forbidden, NotFound, ShardError
 from shards.keyrange import KeyRange
 from shards.objects import Object
+
+T = TypeVar("T")
 
 _LONGEST_LOOK_SECONDS = 4.0
 
@@ -69,19 +76,25 @@ class StatusReader:
         except NotFound:
             stored = None
         sight = sight_of(names, stored.map if stored else None, leases["items"], self._today())
-        controls, trouble = await self._controls()
-        return replace(sight, controls=controls, controls_trouble=trouble)
+        controls, trouble = await self._document(DocumentName.CONTROLS, parse_controls, Controls())
+        quarantine, unread = await self._document(DocumentName.QUARANTINE, parse_quarantine, Quarantine())
+        return replace(
+            sight,
+            controls=controls,
+            controls_trouble=trouble,
+            quarantine=quarantine or Quarantine(),
+            quarantine_trouble=unread,
+        )
 
-    async def _controls(self) -> tuple[Controls | None, str]:
-        """What is ordered, and why it cannot be read."""
-        name = self._names.document(DocumentName.CONTROLS)
+    async def _document(self, document: DocumentName, parse: Callable[[str], T], nothing: T) -> tuple[T | None, str]:
+        """What it says, and why it cannot be read. nothing: where it is not there."""
+        name = self._names.document(document)
         try:
             found = await self._client.get(CONFIG_MAPS, self._names.namespace, name)
-            text = labelled_document(msgspec.json.encode(found), self._names).text
-            return parse_controls(text), ""
+            return parse(labelled_document(msgspec.json.encode(found), self._names).text), ""
         except NotFound:
-            return Controls(), ""
-        except (ControlsUnreadable, Forbidden, Unlabelled) as error:
+            return nothing, ""
+        except (ControlsUnreadable, QuarantineUnreadable, Forbidden, Unlabelled) as error:
             return None, str(error)
 
 
@@ -93,9 +106,9 @@ def sight_of(names: Names, shard_map: ShardMap | None, leases: Iterable[Object],
     ages: dict[str, float | None] = {}
     leases_seconds: dict[str, float] = {}
     for item in leases:
-        if shard := shard_record_from_lease(item):
+        if shard := _shard(item, names.fleet):
             shards[shard.range] = shard
-        elif member := member_record_from_lease(item):
+        elif member := _member(item, names.fleet):
             members[member.name] = member
             ages[member.name], leases_seconds[member.name] = renewed_ago(item, now), member.lease_seconds
         elif (lease := lease_of(item)) and lease.label(KIND_LABEL) == Kind.COORDINATOR:
@@ -113,6 +126,22 @@ def sight_of(names: Names, shard_map: ShardMap | None, leases: Iterable[Object],
         renewed_ago={name: age for name, age in ages.items() if age is not None},
         at=now,
     )
+
+
+def _shard(item: Object, fleet: str) -> ShardRecord | None:
+    try:
+        return shard_record_from_lease(item)
+    except ProtocolMismatch:
+        lease = lease_of(item)
+        return foreign_shard(lease, fleet) if lease is not None else None
+
+
+def _member(item: Object, fleet: str) -> MemberRecord | None:
+    try:
+        return member_record_from_lease(item)
+    except ProtocolMismatch:
+        lease = lease_of(item)
+        return foreign_member(lease, fleet) if lease is not None else None
 
 
 def renewed_ago(lease: Object, now: float) -> float | None:

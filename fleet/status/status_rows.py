@@ -86,6 +86,7 @@ class ShardRow(_Row, frozen=True):
     failing: int
     waiting: int
     reconciles_per_second: float
+    paused: int = 0
 
 
 class FailingRow(_Row, frozen=True):
@@ -122,6 +123,44 @@ class WaitingRow(_Row, frozen=True):
     for_seconds: float | None = None
 
 
+class QuarantineRow(_Row, frozen=True):
+    """A key that was in flight when workers ended. quarantined: it is not reconciled any more; else a suspect.
+
+    since, last: of its first and last death, RFC 3339. ended: how the last worker ended; words: its last ones.
+    worker: its member. generation: of the object's spec then, 0 where unknown.
+    """
+
+    controller: str
+    key: str
+    uid: str
+    quarantined: bool
+    deaths: int
+    since: str
+    last: str
+    ended: str
+    words: str
+    worker: str
+    generation: int
+
+
+class FilterRow(_Row, frozen=True):
+    """Who keeps foreign objects out of so many views of a resource. filter: in force, `local` for the workers.
+
+    best: the one that the API server could apply, "" where it could none. verdict: proven, refuted or unknown; why, as
+    one member has it. foreign: objects that came although it excludes them, since the members began.
+    probed_seconds_ago: of the member whose last answer is the oldest; null where one never got any.
+    """
+
+    resource: str
+    filter: str
+    views: int
+    best: str
+    verdict: str
+    why: str
+    foreign: int
+    probed_seconds_ago: float | None
+
+
 class OrderRow(_Row, frozen=True):
     """What somebody ordered. name: of a drained member or pod, "" for the whole fleet. since: RFC 3339."""
 
@@ -135,7 +174,8 @@ class FleetStatus(_Row, frozen=True):
     """Everything at one moment. unowned: ranges of the layout on which nobody may act.
 
     failing: keys that keep failing, the longest first; `failing_keys` says how many there are, of which members report
-    some each. waiting, waiting_keys: the same of keys that wait for long.
+    some each. waiting, waiting_keys: the same of keys that wait for long. quarantine: keys that ended workers, and
+    suspects of that; quarantine_trouble: why that cannot be read. paused_keys: how many objects are paused.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
     of that pod is known. frozen: null while shards may move. controls_trouble: why what is ordered cannot be read.
     config_refused: why the newest config is not followed, after its version.
@@ -155,6 +195,7 @@ class FleetStatus(_Row, frozen=True):
     failing: tuple[FailingRow, ...] = ()
     waiting_keys: int = 0
     waiting: tuple[WaitingRow, ...] = ()
+    filters: tuple[FilterRow, ...] = ()
     frozen: OrderRow | None = None
     drained: tuple[OrderRow, ...] = ()
     controls_trouble: str = ""
@@ -164,3 +205,11 @@ class FleetStatus(_Row, frozen=True):
     def complete(self) -> bool:
         """There is a layout, and each of its ranges has an owner."""
         return bool(self.shards) and not self.unowned
+
+    paused_keys: int = 0
+    quarantine: tuple[QuarantineRow, ...] = ()
+    quarantine_trouble: str = ""
+
+    @property
+    def quarantined_keys(self) -> int:
+        return sum(row.quarantined for row in self.quarantine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Literal, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -9,6 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from fleet.status.status_rows import QuarantineRow
 from fleet.status.statusview import OWNED_STATES, FleetStatus, MemberRow, MemberState, OrderRow, ShardRow, ShardState
 from shards.keyrange import KeyRange
 
@@ -20,8 +22,8 @@ _MEMBER_STYLES = {
 }
 _NO_WIDTH = 10_000
 _NUMERIC = frozenset({"epoch", "objects", "queue", "parked", "per s", "shards", "renewed"})
-_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times"}
-_WRAPPED = ("why", "last error", "because")
+_NUMERIC |= {"budget", "failing", "waiting", "for", "failures", "times", "deaths", "generation", "views", "foreign"}
+_WRAPPED = ("why", "last error", "because", "last words")
 _FAILING, _WAITING = "bold red", "yellow"
 _SHARD_STYLES = {ShardState.OWNED: "green", ShardState.MOVING: "yellow", ShardState.DRAINING: "yellow"}
 
@@ -34,19 +36,40 @@ def render(status: FleetStatus, *, longest: int = 0) -> RenderableType:
 def write(status: FleetStatus, stream: TextIO, *, failing: bool = False) -> None:
     """All of it to a stream. Nothing is cut: a terminal that is too narrow wraps the lines, and a file has no width.
 
-    failing: the keys that keep failing, or wait for long, instead.
+    failing: the keys that keep failing, wait for long, or end workers, instead.
     """
-    console = Console(file=stream, highlight=False)
-    content = Group(*stuck_keys(status)) if failing else render(status)
-    if console.is_terminal:
+    if failing:
+        _write_wrapped(stuck_keys(status), stream)
+        return
+
+    def least(console: Console) -> int:
         free = console.options.update_width(_NO_WIDTH)
-        if failing:
-            # Their last columns may be wrapped.
-            least = max(Measurement.get(console, free, each).minimum for each in stuck_keys(status))
-        else:
-            members = Measurement.get(console, free, _members(status)).maximum
-            least = max(members, Measurement.get(console, free, _shards(status, 0)).minimum)  # the same here
-        Console(file=stream, highlight=False, width=max(console.width, least)).print(content)
+        members = Measurement.get(console, free, _members(status)).maximum
+        return max(members, Measurement.get(console, free, _shards(status, 0)).minimum)  # the same here
+
+    _print(Group(render(status), *filters(status)), stream, least)
+
+
+def write_quarantine(rows: Sequence[QuarantineRow], stream: TextIO) -> None:
+    """The same of keys that ended workers."""
+    _write_wrapped([_quarantine(rows)], stream)
+
+
+def _write_wrapped(tables: Sequence[RenderableType], stream: TextIO) -> None:
+    """Tables whose last columns may be wrapped."""
+
+    def least(console: Console) -> int:
+        free = console.options.update_width(_NO_WIDTH)
+        return max(Measurement.get(console, free, each).minimum for each in tables)
+
+    _print(Group(*tables), stream, least)
+
+
+def _print(content: RenderableType, stream: TextIO, least: Callable[[Console], int]) -> None:
+    """least: how wide it must be on a terminal, whatever the terminal's width."""
+    console = Console(file=stream, highlight=False)
+    if console.is_terminal:
+        Console(file=stream, highlight=False, width=max(console.width, least(console))).print(content)
         return
     plain = Console(file=stream, highlight=False, width=_NO_WIDTH)
     with plain.capture() as captured:
@@ -78,8 +101,14 @@ def _headline(status: FleetStatus) -> Text:
         text.append(f"  {failing} {'key keeps' if failing == 1 else 'keys keep'} failing", _FAILING)
     if waiting:
         text.append(f"  {waiting} {'key waits' if waiting == 1 else 'keys wait'} for long", _WAITING)
-    if failing or waiting:
+    quarantined = status.quarantined_keys
+    if quarantined:
+        text.append(f"  {quarantined} {'key is' if quarantined == 1 else 'keys are'} quarantined", _FAILING)
+    if failing or waiting or quarantined:
         text.append(": --failing", "dim")
+    paused = status.paused_keys
+    if paused:
+        text.append(f"  {paused} {'object is' if paused == 1 else 'objects are'} paused", _WAITING)
     return text
 
 
@@ -165,12 +194,14 @@ def _stuck(row: MemberRow | ShardRow) -> dict[str, Text]:
 
 
 def stuck_keys(status: FleetStatus) -> list[RenderableType]:
-    """The keys that keep failing, and those that wait for long: a table of each, where there are any."""
-    tables: list[RenderableType] = []
-    if status.failing_keys:
-        tables.append(_failing_keys(status))
-    if status.waiting_keys:
-        tables += [Text(""), _waiting_keys(status)] if tables else [_waiting_keys(status)]
+    """The keys that keep failing, that wait for long, and that ended workers: a table of each, where there are any."""
+    found: list[RenderableType] = [
+        *([_failing_keys(status)] if status.failing_keys else []),
+        *([_waiting_keys(status)] if status.waiting_keys else []),
+        *([_quarantine(status.quarantine)] if status.quarantine else []),
+        *([_trouble(status.quarantine_trouble)] if status.quarantine_trouble else []),
+    ]
+    tables: list[RenderableType] = [each for table in found for each in (Text(""), table)][1:]
     return tables or [Text(f"no key of {status.fleet} keeps failing, and none waits for long")]
 
 
@@ -193,6 +224,40 @@ def _waiting_keys(status: FleetStatus) -> Table:
             row.controller, row.key, shard, row.member, row.since, lasting, str(row.times), row.waits_for, row.why
         )
     return _with_rest(table, status.waiting_keys - len(status.waiting))
+
+
+def _quarantine(rows: Sequence[QuarantineRow]) -> Table:
+    columns = "controller", "key", "state", "deaths", "since", "last", "ended", "worker", "generation", "last words"
+    table = _table(*columns)
+    for row in rows:
+        state = Text("quarantined", _FAILING) if row.quarantined else Text("suspect", _WAITING)
+        cells = [str(row.deaths), row.since, row.last, row.ended, row.worker, str(row.generation or ""), row.words]
+        table.add_row(row.controller, row.key, state, *cells)
+    return table
+
+
+def _trouble(why: str) -> Text:
+    return Text(f"the quarantine cannot be read: {why}", "yellow")
+
+
+def filters(status: FleetStatus) -> list[RenderableType]:
+    """Who keeps foreign objects out of the views: a table, where members say it."""
+    if not status.filters:
+        return []
+    table = _table("resource", "filter", "views", "foreign", "probed", "why")
+    for row in status.filters:
+        better = bool(row.best) and row.filter != row.best
+        ago = "" if row.probed_seconds_ago is None else f"{_lasting(row.probed_seconds_ago)} ago"
+        why = f"{row.best} {row.verdict or 'is off'}{': ' if row.why else ''}{row.why}" if better else ""
+        table.add_row(
+            row.resource,
+            Text(row.filter, "yellow" if better else "green"),
+            str(row.views),
+            Text(str(row.foreign), "yellow" if row.foreign else ""),
+            ago,
+            why,
+        )
+    return [Text(""), table]
 
 
 def _lasting(seconds: float | None) -> str:

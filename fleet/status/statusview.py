@@ -7,16 +7,14 @@ looks once cannot know more (design 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TypeVar
 
 from fleet.records.controls import Controls, Order
+from fleet.records.quarantine import Quarantine
 from fleet.records.record import (
     PARTS,
     CoordinatorRecord,
-    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
@@ -24,9 +22,9 @@ from fleet.records.record import (
     ShardMap,
     ShardRecord,
     ShardStatus,
-    WaitingRecord,
 )
 from fleet.rules.handover import is_free, standby_of
+from fleet.status.filter_rows import filter_rows
 from fleet.status.status_rows import (
     OWNED_STATES,
     FailingRow,
@@ -38,6 +36,7 @@ from fleet.status.status_rows import (
     ShardState,
     WaitingRow,
 )
+from fleet.status.stuck_rows import failing_rows, quarantine_rows, waiting_rows
 from shards.keyrange import KeyRange
 
 __all__ = [
@@ -55,15 +54,13 @@ __all__ = [
 ]
 
 
-R = TypeVar("R", FailingRecord, WaitingRecord)
-
-
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What was read. silent: members and "" for the coordinator, whose leases ran out by all that we know.
 
     renewed_ago: seconds since a member's own timestamp of its last renewal. at: when it was read, in seconds since
-    1970. controls: what people ordered; None where it cannot be read, and then controls_trouble says why.
+    1970. controls: what people ordered; None where it cannot be read, and then controls_trouble says why. quarantine,
+    quarantine_trouble: keys that ended workers, and why that cannot be read.
     """
 
     fleet: str
@@ -77,6 +74,8 @@ class Sight:
     at: float | None = None
     controls: Controls | None = field(default_factory=Controls)
     controls_trouble: str = ""
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    quarantine_trouble: str = ""
 
 
 def fleet_status(sight: Sight) -> FleetStatus:
@@ -96,9 +95,13 @@ def fleet_status(sight: Sight) -> FleetStatus:
         members=tuple(_member_row(sight, sight.members[name], rows) for name in sorted(sight.members)),
         shards=rows,
         failing_keys=sum(row.failing for row in rows),
-        failing=_failing_rows(sight, rows),
+        failing=failing_rows(sight.members, rows, sight.at),
         waiting_keys=sum(row.waiting for row in rows),
-        waiting=_waiting_rows(sight, rows),
+        waiting=waiting_rows(sight.members, rows, sight.at),
+        paused_keys=sum(row.paused for row in rows),
+        quarantine=quarantine_rows(sight.quarantine.entries.values()),
+        quarantine_trouble=sight.quarantine_trouble,
+        filters=filter_rows(sight.members.values(), sight.at),
         unowned=tuple(row.range for row in rows if not row.owner and row.state is not ShardState.RETIRING),
         frozen=_order_row("", sight.controls.frozen) if sight.controls and sight.controls.frozen else None,
         drained=tuple(_order_row(*each) for each in sorted((sight.controls or Controls()).drained.items())),
@@ -109,69 +112,6 @@ def fleet_status(sight: Sight) -> FleetStatus:
 
 def _order_row(name: str, order: Order) -> OrderRow:
     return OrderRow(name=name, by=order.by, why=order.why, since=order.since)
-
-
-def _reported(
-    sight: Sight, rows: Iterable[ShardRow], records: Callable[[MemberRecord], Iterable[R]]
-) -> list[tuple[R, str]]:
-    """What owners report of what they own, the longest first, with their names.
-
-    Another's word, or one from before, says nothing about who acts now.
-    """
-    owners = {row.range: row.owner for row in rows if row.owner}
-    found = [
-        (each, member.name)
-        for member in sight.members.values()
-        for each in records(member)
-        if owners.get(each.range) == member.name
-    ]
-    return sorted(found, key=lambda pair: (pair[0].since, pair[0].controller, pair[0].key))
-
-
-def _failing_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[FailingRow, ...]:
-    return tuple(
-        FailingRow(
-            controller=each.controller,
-            key=each.key,
-            shard=each.range,
-            member=name,
-            since=_moment(each.since),
-            count=each.count,
-            error=each.error,
-            terminal=each.terminal,
-            for_seconds=_seconds_since(each.since, sight),
-        )
-        for each, name in _reported(sight, rows, lambda member: member.failing)
-    )
-
-
-def _waiting_rows(sight: Sight, rows: Iterable[ShardRow]) -> tuple[WaitingRow, ...]:
-    return tuple(
-        WaitingRow(
-            controller=each.controller,
-            key=each.key,
-            shard=each.range,
-            member=name,
-            since=_moment(each.since),
-            times=each.times,
-            waits_for=each.waits_for,
-            why=each.why,
-            for_seconds=_seconds_since(each.since, sight),
-        )
-        for each, name in _reported(sight, rows, lambda member: member.waiting)
-    )
-
-
-def _moment(seconds: int) -> str:
-    """RFC 3339; "" for what is no time of this calendar: somebody edited the Lease."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return ""
-
-
-def _seconds_since(moment: int, sight: Sight) -> float | None:
-    return None if sight.at is None or not _moment(moment) else max(0.0, round(sight.at - moment))
 
 
 def _pod_of(holder: str, members: Iterable[MemberRecord]) -> str:
@@ -254,6 +194,7 @@ def _shard_row(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: str)
         parked=load.parked,
         failing=load.failing,
         waiting=load.waiting,
+        paused=load.paused,
         reconciles_per_second=round(load.reconciles_per_second, 2),
     )
 
@@ -272,6 +213,8 @@ def _shard_state(sight: Sight, shard_map: ShardMap, wanted: KeyRange, target: st
     if is_free(record, shard_map):
         former = record.holder or record.last_holder
         return ShardState.FREE, f"{waits}; last held by {former}" if former else waits
+    if record.foreign:
+        return ShardState.HELD, "its Lease is of another version of the protocol: nobody here reads or writes it"
     if record.holder is None:
         return ShardState.HELD, "its Lease was edited by hand; the coordinator mends it"
     return _held(sight, shard_map, record, record.holder, target)

@@ -7,13 +7,22 @@ incarnation.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fleet.health.telemetry import Telemetry
-from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, CoordinationView
+from fleet.records.coordination import (
+    CasConflict,
+    Coordination,
+    CoordinationUnavailable,
+    CoordinationView,
+    MapUnreadable,
+    ProtocolMismatch,
+)
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
     Holder,
@@ -32,6 +41,10 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
 """Pause after a request without an answer, with jitter."""
 
+JITTER = 0.1
+"""So much longer a pause may be than it should, so that members do not renew in step. Never shorter: a fleet costs one
+write per member and period, and no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -44,6 +57,7 @@ class Report:
     waiting: tuple[WaitingRecord, ...] = ()
     parts: tuple[PartRecord, ...] = ()
     rollout: RolloutRecord | None = None
+    filters: tuple[FilterRecord, ...] = ()
     demand: int | None = None
     spread: tuple[tuple[int, float], ...] = ()
 
@@ -82,6 +96,7 @@ class Member:
         self._record: MemberRecord | None = None
         self._until = float("-inf")
         self._attempted = 0
+        self._not_before = float("-inf")
 
     @property
     def epoch(self) -> int:
@@ -106,9 +121,15 @@ class Member:
         sighting: Sighting | None = None
         said = ""
         while not stop.is_set():
+            if self._clock() < self._not_before:
+                await _pause(stop, self._not_before - self._clock())
+                continue
             try:
                 if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
                     await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
+                if view.last_map is None:
+                    with contextlib.suppress(MapUnreadable):
+                        await self.coordination.read_map()  # R16: one of another protocol is refused by who begins
                 check()
                 found = await self.coordination.read_member(self.draft.name)
                 sighting = sight(
@@ -120,6 +141,13 @@ class Member:
                 wait = await self._try(view, found, sighting)
             except CasConflict:
                 await _pause(stop, RETRY_SECONDS * self._rng.random())
+                continue
+            except ProtocolMismatch as mismatch:
+                if not self._attempted:
+                    raise
+                # It was a member before: what runs is not ended by what somebody wrote since.
+                log.error("joining waits: %s", mismatch)
+                await _pause(stop, self.renew_seconds)
                 continue
             except CoordinationUnavailable as error:
                 log.warning("joining: no answer (%s)", error)
@@ -146,6 +174,7 @@ class Member:
             known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
             reaped_predecessor=self.reaped_predecessor,
             now=self._clock(),
+            forgotten=stored.map.forgotten if stored is not None else 0,
         )
         if isinstance(decision, Wait):
             return decision
@@ -164,7 +193,7 @@ class Member:
         conflicts = 0
         while self._record is not None:
             try:
-                async with asyncio.timeout(pause * (0.9 + 0.2 * self._rng.random())):
+                async with asyncio.timeout(pause * (1.0 + JITTER * self._rng.random())):
                     await self.renew_now.wait()
             except TimeoutError:
                 pass
@@ -201,6 +230,7 @@ class Member:
             waiting=report.waiting,
             parts=report.parts,
             rollout=report.rollout,
+            filters=report.filters,
             demand=report.demand,
             spread=report.spread,
         )
@@ -218,6 +248,9 @@ class Member:
         except CoordinationUnavailable as error:
             log.warning("renewal: no answer (%s)", error)
             return self.renew_seconds / 4
+        except ProtocolMismatch as mismatch:
+            self.lose(str(mismatch))
+            return 0.0
         if self._record is not record:
             return 0.0
         if live is None:
@@ -239,8 +272,13 @@ class Member:
             self._on_change()
 
     def lose_history(self) -> None:
-        """The store of the records was restored: this incarnation may never have been (R14)."""
+        """The store of the records was restored: this incarnation may never have been (R14).
+
+        Who notices first must not take what the restored records say is its own: others act on what they own since the
+        backup, for a lease at most, as no renewal of theirs can succeed any more.
+        """
         self.telemetry.history_lost()
+        self._not_before = self._clock() + self.draft.lease_seconds
         self.lose("the server's history went back (R14)")
 
     # -- leaving ----------------------------------------------------------------------------------------------------

@@ -35,11 +35,10 @@ RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class KeeperSettings:
-    """member: of this worker. revision: of the fleet, "" where unknown. partition_key: see KeyRange."""
+    """member: of this worker. revision: of the fleet, "" where unknown."""
 
     member: str
     revision: str
-    partition_key: PartitionKey
 
 
 class QuarantineKeeper:
@@ -76,7 +75,7 @@ class QuarantineKeeper:
         self._version = ""
         self._cleared: dict[Suspect, int] = {}
         """Suspects whose runs have ended here, with the deaths that they had. Written later."""
-        self._hashes: dict[Suspect, int] = {}
+        self._hashes: dict[tuple[Suspect, PartitionKey], int] = {}
         suspects.survived = self._survived
 
     async def begin(self, stop: asyncio.Event) -> None:
@@ -91,6 +90,9 @@ class QuarantineKeeper:
                 await asyncio.sleep(RETRY_SECONDS)
             except ConfigError as error:
                 log.error("the quarantine is not followed: %s", error)
+                return
+            except Exception:  # whatever it is, a worker that does not begin helps nobody
+                log.exception("the quarantine is not followed")
                 return
 
     async def run(self) -> None:
@@ -184,8 +186,7 @@ class QuarantineKeeper:
         found: dict[Suspect, int | None] = {}
         shards = list(self._shards()) if quarantine.entries else []
         for suspect, entry in quarantine.entries.items():
-            hashed = self._hash(suspect)
-            shard = next((shard for each, shard in shards if hashed in each), None)
+            shard = next((shard for each, shard in shards if self._hash(suspect, each.key) in each), None)
             if shard is None:
                 continue
             generation = shard.generation_of(*suspect)
@@ -193,14 +194,15 @@ class QuarantineKeeper:
                 found[suspect] = None
             elif entry.quarantined and self._is_new(entry, generation):
                 found[suspect] = generation
-        self._hashes = {suspect: each for suspect, each in self._hashes.items() if suspect in quarantine.entries}
+        self._hashes = {known: each for known, each in self._hashes.items() if known[0] in quarantine.entries}
         return found
 
-    def _hash(self, suspect: Suspect) -> int:
-        if suspect not in self._hashes:
+    def _hash(self, suspect: Suspect, partition_key: PartitionKey) -> int:
+        known = (suspect, partition_key)
+        if known not in self._hashes:
             key = suspect[1]
-            self._hashes[suspect] = key_hash(self._settings.partition_key, key.namespace, key.name, key.uid)
-        return self._hashes[suspect]
+            self._hashes[known] = key_hash(partition_key, key.namespace, key.name, key.uid)
+        return self._hashes[known]
 
     def _is_new(self, entry: QuarantineEntry, generation: int) -> bool:
         """Whether its spec was changed since it ran last, or a revision of the fleet has not tried it yet."""

@@ -20,6 +20,7 @@ from fleet.health.health import unready_reason
 from fleet.health.range_steps import RangeObserver, told_to, written_to_log
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import Incarnation, MemberRecord, RolloutRecord
 from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
@@ -62,9 +63,10 @@ class Worker:
         today: Callable[[], float] = time.time,
         rollout: Callable[[], RolloutRecord | None] = lambda: None,
         observers: Sequence[RangeObserver] = (written_to_log,),
+        filters: Callable[[], tuple[FilterRecord, ...]] = tuple,
     ) -> None:
-        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout: for the record.
-        observers: are told of every step of a range, after the telemetry."""
+        """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout, filters: for the
+        record. observers: are told of every step of a range, after the telemetry."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
@@ -72,7 +74,7 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
-        self._turnover, self._rollout = Turnover(settings.name), rollout
+        self._turnover, self._rollout, self._filters = Turnover(settings.name), rollout, filters
         self._followed = 0
         self._opened: dict[KeyRange, int] = {}
         self._view: CoordinationView | None = None
@@ -162,6 +164,7 @@ class Worker:
             followed=self._followed,
             leaving=self._departure.leaving,
             rollout=self._rollout(),
+            filters=self._filters(),
             demand=self._budget.demand,
             spread=self._spread.look(self.runners),
         )

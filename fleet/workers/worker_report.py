@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from heapq import nlargest
 
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import RolloutRecord, ShardLoad
 from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
@@ -23,6 +24,7 @@ def report_of(
     followed: int,
     leaving: bool,
     rollout: RolloutRecord | None,
+    filters: tuple[FilterRecord, ...] = (),
     demand: int | None,
     spread: tuple[Point, ...],
 ) -> Report:
@@ -36,6 +38,7 @@ def report_of(
         waiting=waiting_records(runners.values(), now, today),
         parts=part_records(runners.values()),
         rollout=rollout,
+        filters=filters,
         demand=demand,
         spread=spread,
     )

@@ -55,7 +55,7 @@ class Gathering:
     def _add(self, meta: Meta, raw: msgspec.Raw | bytes) -> int:
         """Bytes that were kept; 0 for an object of another range."""
         if not self._source.admits(meta):
-            self._meters.foreign()
+            self._meters.foreign(meta)
             return 0
         body = bytes(raw)
         self._replacement.add(Entry(meta, body))

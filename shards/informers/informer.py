@@ -14,7 +14,7 @@ from shards.clock import Clock
 from shards.errors import Forbidden, NotFound, ShardError, Unreachable
 from shards.informers.gathering import Gathering, initial_chunks
 from shards.informers.hand_over import HandOver
-from shards.informers.informer_meters import InformerMeters
+from shards.informers.informer_meters import InformerMeters, Witness
 from shards.informers.informer_notes import InformerNotes
 from shards.informers.list_waiters import ListWaiters
 from shards.journal import NO_JOURNAL, Journal
@@ -51,7 +51,7 @@ class Informer:
     list that is in it, or the arrival of the last event or bookmark. Minus infinity before the first. That a server
     accepts a watch, or sends a page, says nothing about what the store does not hold yet.
     writer: of the store to keep, where it is not the informer's own. metadata_only: what is asked for; a server may
-    send whole objects all the same.
+    send whole objects all the same. witness: of how the server behaves.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Informer:
         streams: bool = STREAMS,
         writer: StoreWriter | None = None,
         metadata_only: bool = False,
+        witness: Witness | None = None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -82,7 +83,7 @@ class Informer:
         self.current_at = float("-inf")
         self._collection = Collection(transport, source.resource, namespace, user_agent, metadata_only=metadata_only)
         self._listening = listening
-        self._meters = InformerMeters(metrics, str(source.resource), clock, journal)
+        self._meters = InformerMeters(metrics, str(source.resource), clock, journal, witness)
         self._clock = clock
         self.notes = InformerNotes(journal, source, clock)
         self._told = HandOver(handler, on_progress, self.notes, self._meters.hooks, source.resource)
@@ -321,7 +322,7 @@ class Informer:
             # It left the range: a child that was given to an owner elsewhere.
             change = self._writer.delete(meta)
         else:
-            self._meters.foreign()
+            self._meters.foreign(meta)
             self._writer.bookmark(version)
         self._machine.event_version(version)
         if change is not None:

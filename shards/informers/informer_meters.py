@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from shards.clock import Clock
 from shards.journal import NO_JOURNAL, Journal, Note
 from shards.metrics import ShardMetrics
+from shards.objects import Meta
 from shards.stores.hooks import HookMeters
 from shards.watching.wire import EventType
 
@@ -53,12 +56,29 @@ class HookCounts(HookMeters):
             self._journal.write(note)
 
 
+class Witness(Protocol):
+    """Who wants to know how a view's server behaves."""
+
+    def foreign(self, meta: Meta) -> None:
+        """An object came that does not belong into the view."""
+
+    def reconnected(self) -> None:
+        """The view watches anew."""
+
+
 class InformerMeters:
     """One informer's metrics, with their labels looked up once; without effect where there are none."""
 
     def __init__(
-        self, metrics: ShardMetrics | None, resource: str, clock: Clock, journal: Journal = NO_JOURNAL
+        self,
+        metrics: ShardMetrics | None,
+        resource: str,
+        clock: Clock,
+        journal: Journal = NO_JOURNAL,
+        witness: Witness | None = None,
     ) -> None:
+        self._witness = witness
+        self._watched = False
         self.hooks = HookCounts(metrics, resource, clock, journal)
         self._metrics = metrics
         self._clock = clock
@@ -81,9 +101,11 @@ class InformerMeters:
             self._items += 1
             self._events[kind].inc()
 
-    def foreign(self) -> None:
+    def foreign(self, meta: Meta) -> None:
         if self._metrics is not None:
             self._foreign.inc()
+        if self._witness is not None:
+            self._witness.foreign(meta)
 
     def list_began(self) -> None:
         self._list_began_at = self._clock()
@@ -98,6 +120,9 @@ class InformerMeters:
     def watching(self) -> None:
         """A watch is asked for."""
         self._watch_began_at, self._items = self._clock(), 0
+        if self._witness is not None and self._watched:
+            self._witness.reconnected()
+        self._watched = True
         if self._metrics is not None:
             self._watches.inc()
 

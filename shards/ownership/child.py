@@ -1,12 +1,15 @@
-"""What an object carries that a reconcile creates: its owner, its namespace, and the label that views filter by."""
+"""What a child carries: its owner, its namespace, and the slot label that views filter by; no write takes it away."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from shards.errors import ConfigError, TerminalError
 from shards.keyrange import slot_of
-from shards.objects import SLOT_LABEL, Object, Resource
+from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
 from shards.ownership.fence import Fence
-from shards.ownership.view import View
+from shards.ownership.view import View, controller_uid
 
 
 async def completed(fence: Fence, view: View, resource: Resource, desired: Object) -> Object:
@@ -40,6 +43,51 @@ async def completed(fence: Fence, view: View, resource: Resource, desired: Objec
     }
     metadata["ownerReferences"] = [*owners, reference]
     return body
+
+
+def replaced(fence: Fence, view: View, resource: Resource, body: Object) -> Object:
+    """The body of an update: a child of this primary keeps its slot label, or gets it, whatever the author left out."""
+    if not fence.owns(resource) or controller_uid(body) != view.key.uid:
+        return body
+    metadata = {**body["metadata"]}
+    metadata["labels"] = {**(metadata.get("labels") or {}), SLOT_LABEL: slot_of(view.key.uid)}
+    return {**body, "metadata": metadata}
+
+
+def patched(
+    fence: Fence, view: View, resource: Resource, name: ObjectName, patch: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The same of a merge patch: one that would take the label away keeps it, one that makes a child brings it.
+
+    Raises ConfigError for one that takes all labels away.
+    """
+    metadata = patch.get("metadata")
+    if not isinstance(metadata, Mapping) or not fence.owns(resource):
+        return patch
+    adopts = bool(metadata.get("ownerReferences")) and controller_uid({"metadata": metadata}) == view.key.uid
+    labels = metadata.get("labels", {})
+    if not adopts:
+        if isinstance(labels, Mapping) and SLOT_LABEL not in labels:
+            return patch
+        current = view.peek(resource, name)
+        if current is not None and controller_uid(current) != view.key.uid:
+            return patch
+    if labels is None:
+        raise ConfigError(
+            f"{resource}.metadata.labels",
+            f"null would take {SLOT_LABEL} away too, without which the object is seen no more; "
+            "write null for each label that is to go",
+        )
+    return {**patch, "metadata": {**metadata, "labels": {**labels, SLOT_LABEL: slot_of(view.key.uid)}}}
+
+
+def mends_only(patch: Object) -> bool:
+    """Whether the patch does no more than give a child its slot label."""
+    return (
+        set(patch) == {"metadata"}
+        and patch["metadata"].keys() == {"labels"}
+        and set(patch["metadata"]["labels"]) == {SLOT_LABEL}
+    )
 
 
 async def _own_kind(fence: Fence, view: View) -> str:

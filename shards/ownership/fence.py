@@ -17,6 +17,7 @@ from shards.errors import ApiError, ConfigError, NotReadyYet
 from shards.gates.doomed import Doomed
 from shards.gates.own_writes import OwnWrites
 from shards.journal import NO_JOURNAL, Journal
+from shards.limits.breaker import TokenBucket
 from shards.limits.request_limiter import RequestLimiter
 from shards.metrics import ShardMetrics
 from shards.objects import SLOT_LABEL, Key, Meta, Object, ObjectName, Resource, meta_of
@@ -77,6 +78,7 @@ class Fence:
     pause: Callable[[Key, float], None] = lambda key, seconds: None
     asking: Callable[[], None] = lambda: None
     gated: Callable[[], bool] = lambda: True
+    mends: TokenBucket | None = None
     setbacks: int = 0
     _agent: str = ""
     """What all User-Agents begin with: who owns the range."""
@@ -86,6 +88,11 @@ class Fence:
         """Whether objects of the resource are children of the controller's primaries."""
         source = self.sources.get(resource)
         return source is not None and source.role == "owned"
+
+    def may_mend(self, resource: Resource) -> bool:
+        """Whether a child may be written for its slot label alone. Always where the view does not show it without."""
+        hidden = self.sources[resource].mode is FilterMode.SLOT_LABELS
+        return hidden or self.mends is None or self.mends.take(self.clock())
 
     def user_agent(self, view: View, resource: Resource, reason: str) -> str:
         key = view.key

@@ -15,7 +15,7 @@ from shards.errors import AlreadyExists, ConfigError, NotFound, NotReadyYet, Ter
 from shards.keyrange import slot_of
 from shards.objects import SLOT_LABEL, Object, ObjectName, Resource
 from shards.ownership.acts import Absent, Acts, Basis, basis_of, resource_of
-from shards.ownership.child import completed
+from shards.ownership.child import completed, mends_only, patched, replaced
 from shards.ownership.degraded import mark_in
 from shards.ownership.desired import merge_changes, status_changes
 from shards.ownership.fence import Fence
@@ -71,8 +71,8 @@ class FencedClient:
         """Brings an owned object to the desired state: creates it, patches fields that differ, or does nothing.
 
         Fields that `desired` does not name are left alone; a list counts as equal when each of its elements contains
-        what is desired of it (servers add defaults). Raises ConflictingOwner when another primary controls the object,
-        NotReadyYet while a predecessor of it is being deleted.
+        what is desired of it (servers add defaults). What lacks its slot label alone gets it, at a limited rate. Raises
+        ConflictingOwner when another primary controls the object, NotReadyYet while a predecessor is being deleted.
         """
         resource = resource_of(resource)
         if not self._fence.owns(resource):
@@ -91,7 +91,7 @@ class FencedClient:
         if current["metadata"].get("deletionTimestamp"):
             raise NotReadyYet(f"{resource} {name} is being deleted")
         patch = merge_changes(current, body)
-        if not patch:
+        if not patch or (mends_only(patch) and not self._fence.may_mend(resource)):
             return current
         return await self._patch("patch", resource, name, patch)
 
@@ -116,7 +116,7 @@ class FencedClient:
         if known:
             metadata.setdefault("uid", known)
         sent = _preconditions(metadata)
-        body = {**body, "metadata": metadata}
+        body = replaced(self._fence, self._view, resource, {**body, "metadata": metadata})
         return await self._requests.write("update", resource, name, body, method="PUT", snapshot=sent)
 
     async def patch(
@@ -126,7 +126,9 @@ class FencedClient:
 
         A uid and a resourceVersion in the patch stand for another read of it. Raises NotFound.
         """
-        return await self._patch("patch", resource_of(resource), self._resolve(name), patch, subresource)
+        resource, name = resource_of(resource), self._resolve(name)
+        kept = patch if subresource else patched(self._fence, self._view, resource, name, patch)
+        return await self._patch("patch", resource, name, kept, subresource)
 
     async def patch_status(self, status: Mapping[str, Any]) -> Object:
         """Merge patch of the primary's status; no request when nothing differs. Raises TerminalError without one.

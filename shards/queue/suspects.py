@@ -27,6 +27,9 @@ without harm."""
 LONGEST_ALONE_SECONDS = 10.0
 """After that, others begin beside a run that is alone: most of what kills a process kills it at once."""
 
+LONGEST_TURN_SECONDS = 120.0
+"""After that, other suspects begin beside one that runs: a plain function that hangs in its thread never ends."""
+
 Suspect = tuple[str, Key]
 """Controller and key."""
 
@@ -47,7 +50,10 @@ class Suspects:
         self.survived: Callable[[Suspect], None] = lambda _: None
         self._slots = slots
         self._waiting: dict[Suspect, Again] = {}
-        self._running: Suspect | None = None
+        self._running: dict[Suspect, asyncio.TimerHandle] = {}
+        """Those that run, with what ends their turn."""
+        self._turn: Suspect | None = None
+        """The one of them beside which no other begins."""
         self._opens: asyncio.TimerHandle | None = None
 
     # -- who runs ----------------------------------------------------------------------------------------------------
@@ -65,16 +71,18 @@ class Suspects:
         suspect = (controller, key)
         if suspect not in self.deaths:
             return False
-        if self._running is not None:
+        if self._turn is not None:
             self._waiting[suspect] = again
             return True
-        self._running = suspect
+        self._turn = suspect
+        loop = asyncio.get_running_loop()
+        self._running[suspect] = loop.call_later(LONGEST_TURN_SECONDS, self._turn_is_over, suspect)
         return False
 
     @property
     def running(self) -> bool:
-        """Whether one of them runs."""
-        return self._running is not None
+        """Whether any of them runs."""
+        return bool(self._running)
 
     def runs_alone(self, controller: str, key: Key) -> bool:
         return bool(self.deaths) and self.deaths.get((controller, key), 0) == DEATHS - 1
@@ -87,16 +95,22 @@ class Suspects:
     def ended(self, controller: str, key: Key, *, survived: bool) -> None:
         """The key does not run any more, or not yet. survived: its run has come to an end of its own."""
         suspect = (controller, key)
-        if self._running != suspect:
+        timer = self._running.pop(suspect, None)
+        if timer is None:
             return
-        self._running = None
-        if self._opens is not None:
-            self._opens.cancel()
-            self._opens = None
-        self._slots.open_again()
+        timer.cancel()
         if survived and self.deaths.pop(suspect, None) is not None:
             self.survived(suspect)
-        self._wake_waiting()
+        self._turn_is_over(suspect)
+
+    def _turn_is_over(self, suspect: Suspect) -> None:
+        if self._turn == suspect:
+            self._turn = None
+            if self._opens is not None:
+                self._opens.cancel()
+                self._opens = None
+            self._slots.open_again()
+            self._wake_waiting()
 
     def forget(self, again: Again) -> None:
         """Nobody is there any more to try those keys again."""
@@ -112,7 +126,7 @@ class Suspects:
         freed = [suspect for suspect in self.quarantined if self.deaths.get(suspect, 0) < DEATHS]
         for suspect in freed:
             self.quarantined.pop(suspect)(suspect[1])
-        if self._running is None:
+        if self._turn is None:
             self._wake_waiting()
 
     def _wake_waiting(self) -> None:

@@ -14,6 +14,7 @@ from shards.queue.failing_keys import FailingKeys
 from shards.queue.suspects import Again
 from shards.queue.waiting_keys import WaitingKeys
 from shards.queue.workqueue import WorkQueue
+from shards.reconciling.engine_notes import EngineNotes
 from shards.reconciling.parked_keys import ParkedKeys
 from shards.runtime import WorkerRuntime
 from shards.stores.store import StoreReader
@@ -45,9 +46,11 @@ class Admission:
         parked: ParkedKeys,
         failing: FailingKeys,
         waiting: WaitingKeys,
+        notes: EngineNotes,
         again: Again,
     ) -> None:
         """again: queues a key."""
+        self._notes = notes
         self.paused: set[Key] = set()
         self._controller = controller
         self._suspects = runtime.suspects
@@ -97,6 +100,7 @@ class Admission:
         suspects = self._suspects
         if suspects.deaths and suspects.must_wait(self._controller, key, self._again):
             self._queue.done(key, now)
+            self._note(key, now, "turn")
             return True
         return False
 
@@ -116,7 +120,12 @@ class Admission:
         self._waiting.over(key)
         self._queue.forget(key)
         self._queue.done(key, now)
+        self._note(key, now, "paused" if key in self.paused else "quarantined")
         return True
+
+    def _note(self, key: Key, now: float, why: str) -> None:
+        if self._notes.on:
+            self._notes.aside(key, now, why)
 
     async def _alone(self, key: Key, may_begin: Callable[[float], bool]) -> bool:
         """Returns when the key runs with nothing else. False: it may not run any more, and is queued again."""

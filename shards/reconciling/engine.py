@@ -87,7 +87,7 @@ class Engine:
         self._runtime = runtime
         self._reconciler = Reconciler(controller, shard, runtime, stores, self.queue, lambda: self._closed)
         self.failing = self._reconciler.failing
-        parts = self.queue, self.parked, self.failing, self._reconciler.waiting
+        parts = self.queue, self.parked, self.failing, self._reconciler.waiting, self._notes
         self.admission = Admission(controller.name, runtime, stores[controller.primary], *parts, self.add)
         self.waits = LongWaits(self._reconciler.waiting, self.parked.parking.keys, self.queue.running)
         names = f"queue {controller.name} {shard.short}", f"reconcile {controller.name}"

@@ -64,6 +64,7 @@ def make_fence(
         journal=runtime.journal,
         degraded=Degraded(unmarkable(controller.primary) if controller.degraded_condition else "it is turned off"),
         gate=lambda: runtime.settings.gate,
+        mends=runtime.mends,
         current_at=current_at,
     )
 

@@ -34,3 +34,10 @@ class EngineNotes:
         self._journal.write(
             Note("ended", now, "", name, covered, key=str(key), uid=key.uid, outcome=outcome, seconds=seconds)
         )
+
+    def aside(self, key: Key, now: float, why: str) -> None:
+        """It does not run. why: see `shards.journal.Note`."""
+        views = {str(resource): store.resource_version for resource, store in self._stores.items()}
+        note = Note("aside", now, controller=self._controller, range=self._range, key=str(key), uid=key.uid, cause=why)
+        note.resource, note.views = self._primary, views
+        self._journal.write(note)

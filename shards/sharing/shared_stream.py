@@ -17,6 +17,7 @@ from shards.api.client import Transport
 from shards.api.useragent import UserAgent
 from shards.clock import Clock
 from shards.informers.informer import Informer
+from shards.informers.informer_meters import Witness
 from shards.informers.told_event import ToldEvent
 from shards.journal import NO_JOURNAL, Journal
 from shards.keyrange import WHOLE, KeyRange
@@ -44,6 +45,7 @@ class StreamMaker:
     journal: Journal = NO_JOURNAL
     """For what authors' functions do; a stream's own lists are no view's."""
     metadata_only: bool = False
+    witness: Witness | None = None
 
     def informer(
         self, source: RoutedSource, writer: RoutedWriter, on_progress: Callable[[], None], *, covered: KeyRange | None
@@ -62,6 +64,7 @@ class StreamMaker:
             user_agent=str(agent),
             writer=writer,
             metadata_only=self.metadata_only,
+            witness=self.witness,
         )
 
 

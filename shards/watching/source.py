@@ -14,7 +14,6 @@ from typing import Literal
 
 import msgspec
 
-from shards.api.client import Transport
 from shards.keyrange import HASH_VERSION, KeyRange, PartitionKey, key_hash
 from shards.objects import SLOT_LABEL, Meta, OwnerReference, Resource
 from shards.settings import ScopeSettings
@@ -120,6 +119,12 @@ class Source:
         namespace = meta.namespace if self.primary_namespaced else ""
         return key_hash(self.partition_key, namespace, owner.name, owner.uid)
 
+    def slips_through(self, meta: Meta) -> bool:
+        """Whether a server that filters by `shardSelector` would have kept the object away: by its own key, whatever
+        owner or scope say."""
+        by = self.partition_key
+        return key_hash(by, meta.namespace, meta.name, meta.uid) not in self.range
+
     def _owner(self, meta: Meta) -> OwnerReference | None:
         """The controller that counts."""
         owner = meta.controller
@@ -157,51 +162,3 @@ class Source:
             self.scope.field_selector,
         )
         return sha256(msgspec.json.encode(parts)).hexdigest()[:16]
-
-
-class _Identity(msgspec.Struct):
-    uid: str = ""
-
-
-class _Item(msgspec.Struct):
-    metadata: _Identity
-
-
-class _Items(msgspec.Struct):
-    items: list[_Item] | None = None
-
-
-_ALMOST_NOTHING = KeyRange(0, 0)
-
-
-async def probe_server_side_sharding(
-    transport: Transport,
-    resource: Resource,
-    partition_key: PartitionKey,
-    *,
-    namespace: str = "",
-    user_agent: str = "",
-) -> bool | None:
-    """Whether the server filters this collection, of one namespace or of all, by `shardSelector`.
-
-    Asks for a range that holds one hash of 2**64. No object in the answer is proof only if the collection was not empty
-    at that moment: the same object must be there before and after. None: no object was, ask again later. Neither
-    `shardInfo` (missing for custom resources) nor OpenAPI (published with the gate off) can tell.
-    Raises ApiError and Unreachable, as requests do.
-    """
-    if partition_key is PartitionKey.NAME:
-        return False
-
-    async def first(*extra: tuple[str, str]) -> str | None:
-        query = [("limit", "1"), *extra]
-        body = await transport.request("GET", resource.path(namespace), query=query, user_agent=user_agent)
-        items = msgspec.json.decode(body, type=_Items).items
-        return items[0].metadata.uid if items else None
-
-    before = await first()
-    if before is None:
-        return None
-    found = await first(("shardSelector", _ALMOST_NOTHING.selector(partition_key)))
-    if found is not None:
-        return False
-    return True if await first() == before else None

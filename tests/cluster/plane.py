@@ -83,6 +83,7 @@ class ControlPlane:
         self._apiserver_flags = apiserver_flags
         self._ports: list[ReservedPort] = []
         self._api_port = self._manager_port = 0
+        self._etcd = ""
 
     @property
     def url(self) -> str:
@@ -155,16 +156,36 @@ class ControlPlane:
         server.wait_until(lambda: "" if "etcd ready" in server.tail() else "no sign of life", READY_SECONDS)
         return client
 
+    def front_end(self, name: str, *, sharded: bool) -> Path:
+        """One more API server on the same etcd, as behind a load balancer: its kubeconfig. Raises StartFailed."""
+        port, directory = self._port(), self.directory / name
+        directory.mkdir()
+        flags = self._flags(port, directory / "apiserver", directory / "audit.log", sharded=sharded)
+        server = Server(name, [str(self._binary), "kube-apiserver", *flags], log=directory / "kube-apiserver.log")
+        self.servers[name] = server
+        authority = directory / "apiserver" / "apiserver.crt"
+        server.wait_until(lambda: _trouble(port, "/readyz", authority, self.token), READY_SECONDS)
+        kubeconfig = directory / "kubeconfig"
+        self._write_kubeconfig(kubeconfig, f"https://127.0.0.1:{port}", authority)
+        return kubeconfig
+
     def _start_apiserver(self, etcd: str) -> None:
         self._api_port = self._port()
+        self._etcd = etcd
         self._write_inputs()
-        server = self._launch(
-            "kube-apiserver",
-            f"--etcd-servers={etcd}",
+        flags = self._flags(self._api_port, self.ca_file.parent, self.audit_log, sharded=self.sharded)
+        server = self._launch("kube-apiserver", *flags)
+        server.wait_until(
+            lambda: self._trouble("/readyz") or self._trouble("/api/v1/namespaces/default"), READY_SECONDS
+        )
+
+    def _flags(self, port: int, certificates: Path, audit_log: Path, *, sharded: bool) -> list[str]:
+        return [
+            f"--etcd-servers={self._etcd}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
-            f"--secure-port={self._api_port}",
-            f"--cert-dir={self.ca_file.parent}",
+            f"--secure-port={port}",
+            f"--cert-dir={certificates}",
             "--endpoint-reconciler-type=none",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -173,14 +194,11 @@ class ControlPlane:
             f"--token-auth-file={self.directory / 'tokens.csv'}",
             "--authorization-mode=RBAC",
             f"--audit-policy-file={self.directory / 'audit-policy.yaml'}",
-            f"--audit-log-path={self.audit_log}",
+            f"--audit-log-path={audit_log}",
             "--audit-log-maxsize=100000",  # in MiB: never rotated, so that one file holds everything
-            f"--feature-gates={SHARDING_GATE}={str(self.sharded).lower()}",
+            f"--feature-gates={SHARDING_GATE}={str(sharded).lower()}",
             *self._apiserver_flags,
-        )
-        server.wait_until(
-            lambda: self._trouble("/readyz") or self._trouble("/api/v1/namespaces/default"), READY_SECONDS
-        )
+        ]
 
     def _start_controllers(self) -> None:
         self._manager_port = self._port()
@@ -206,7 +224,10 @@ class ControlPlane:
         subprocess.run([self._binary, "key", self._key], check=True)
         (self.directory / "tokens.csv").write_text(f'{self.token},admin,admin,"system:masters"\n')
         (self.directory / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
-        cluster = {"server": self.url, "certificate-authority": str(self.ca_file)}
+        self._write_kubeconfig(self.kubeconfig, self.url, self.ca_file)
+
+    def _write_kubeconfig(self, file: Path, url: str, authority: Path) -> None:
+        cluster = {"server": url, "certificate-authority": str(authority)}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -215,7 +236,7 @@ class ControlPlane:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin", "namespace": "default"}}],
             "current-context": "test",
         }
-        self.kubeconfig.write_text(yaml.safe_dump(config))
+        file.write_text(yaml.safe_dump(config))
 
     def _trouble(self, path: str) -> str:
         return _trouble(self._api_port, path, self.ca_file, self.token)

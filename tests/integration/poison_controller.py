@@ -11,7 +11,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from shards import Context, Controller, Request
@@ -21,27 +21,28 @@ websites = Controller("websites", primary="demo.shardfleet.dev/v1/websites")
 MIB = 2**20
 
 
-def fill_memory() -> None:
+async def fill_memory() -> None:
     """Until the kernel ends the process; where it has no limit, as it would."""
     filled = []
-    for _ in range(int(os.environ.get("HOG_MIB", "0")) // 64):
-        filled.append(b"x" * (64 * MIB))
+    for _ in range(int(os.environ.get("HOG_MIB", "0")) // 16):
+        filled.append(b"x" * (16 * MIB))
+        await asyncio.sleep(0)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def block() -> None:
-    time.sleep(600)
+async def block() -> None:
+    time.sleep(600)  # noqa: ASYNC251  # as the worst of them do
 
 
-def crash() -> None:
+async def crash() -> None:
     ctypes.string_at(0)
 
 
-def end() -> None:
+async def end() -> None:
     os._exit(0)
 
 
-KILLERS: dict[str, Callable[[], None]] = {"segv": crash, "hog": fill_memory, "block": block, "exit": end}
+KILLERS: dict[str, Callable[[], Awaitable[None]]] = {"segv": crash, "hog": fill_memory, "block": block, "exit": end}
 
 
 @websites.reconcile
@@ -52,7 +53,7 @@ async def reconcile(ctx: Context, request: Request) -> None:
     kind = request.name.partition("-")[0]
     if kind in KILLERS and not (Path(os.environ["MENDED"]) / request.name).exists():
         await asyncio.sleep(0.05)  # others begin meanwhile, and are in flight when it happens
-        KILLERS[kind]()
+        await KILLERS[kind]()
     if kind == "slow":
         await asyncio.sleep(0.5)
     await ctx.client.patch_status({"observedGeneration": site["metadata"]["generation"]})

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import yaml
 from prometheus_client import CollectorRegistry
 
+from fleet.backends.event_poster import EventPoster
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.evidence.verdict import Verdict
@@ -27,9 +28,11 @@ from fleet.devcluster.serversettings import ServerSettings
 from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
 from fleet.office.lookout import Lookout
+from fleet.records.object_names import EVENTS_REASON, Names
 from fleet.records.record import Incarnation
 from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.part_records import rollout_record
+from fleet.workers.range_events import told_as_events
 from fleet.workers.worker import Worker
 from fleet.workers.worker_journal import noted_in, observed
 from fleet.workers.worker_settings import WorkerSettings
@@ -37,6 +40,7 @@ from shards.api.client import Client, Transport
 from shards.api.request_meters import NO_METERS, RequestMeters
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import Controller, identity_of, scope_of
+from shards.filtering.prober import Prober, targets_of
 from shards.journal import KeptJournal, Note
 from shards.keyrange import KeyRange, PartitionKey
 from shards.metrics import ShardMetrics
@@ -46,6 +50,7 @@ from shards.runtime import WorkerRuntime
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
 from shards.testing.virtual_time import loop_seconds
+from shards.view_filters import best_sources
 
 PRODUCT = "fleet/test"
 LEASE_SECONDS = 4.0
@@ -110,6 +115,8 @@ class SmallFleet:
     """By the name of the agent; that of the coordinator follows its view."""
     server_side_sharding: ClassVar[bool] = True
     """Whether the server filters by shard; else all shards of a member share one watch."""
+    probes: bool = False
+    """Whether members find out by themselves what the server filters by, and again and again."""
 
     @property
     def client(self) -> Client:
@@ -137,9 +144,26 @@ class SmallFleet:
             today=loop_seconds,
             rng=random.Random(2),
             telemetry=self.telemetry[name],
+            tell=self._events(name, self.transport(registry)).tell,
         )
         self._tasks[name] = asyncio.create_task(self.coordinator.run(), name=name)
         self.start_lookout(name, self.coordinator)
+
+    def _events(self, name: str, transport: Transport) -> EventPoster:
+        agent = str(UserAgent(PRODUCT, member=name, epoch="1", reason=EVENTS_REASON))
+        events = EventPoster(
+            transport,
+            Names("web", "default"),
+            reporter=name,
+            user_agent=lambda: agent,
+            clock=loop_seconds,
+            wall=lambda: 1.0e9 + loop_seconds(),
+        )
+        posting = f"events of {name}"
+        if posting in self._tasks:
+            self._tasks[posting].cancel()
+        self._tasks[posting] = asyncio.create_task(events.run(), name=posting)
+        return events
 
     def start_lookout(self, name: str, coordinator: Coordinator | None = None, *, follows: bool = False) -> Lookout:
         """What every agent keeps. coordinator: of a candidate's agent. follows: as that does, without one."""
@@ -185,7 +209,7 @@ class SmallFleet:
             metrics=ShardMetrics(registry),
             meters=self.meters(registry),
             slots=Slots(self.slots),
-            server_side_sharding=self.server_side_sharding,
+            server_side_sharding=None if self.probes else self.server_side_sharding,
             product=PRODUCT,
             journal=journal,
         )
@@ -217,13 +241,18 @@ class SmallFleet:
             telemetry=self.telemetry[name],
             budget=runtime.limiter,
             rollout=lambda: rollout_record(runtime.gates.rollout),
-            observers=(noted_in(journal),),
+            observers=(noted_in(journal), told_as_events(self._events(name, transport).tell)),
         )
         self.runtimes[name] = runtime
         self.members[name] = worker
         stop = self._stops[name] = asyncio.Event()
-        self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal), name=name)
+        prober = self._prober(controller, runtime) if self.probes else None
+        self._tasks[name] = asyncio.create_task(_observed(worker, stop, journal, prober), name=name)
         return worker
+
+    def _prober(self, controller: Controller, runtime: WorkerRuntime) -> Prober:
+        targets = targets_of(best_sources([controller], self.settings, PartitionKey.UID))
+        return Prober(runtime.filters, runtime.limited, targets, user_agent="probe")
 
     def transport(self, registry: CollectorRegistry) -> Transport:
         """Of one process. registry: where it may measure."""
@@ -259,7 +288,11 @@ class SmallFleet:
 
     async def crash(self, name: str) -> None:
         """Ends without a release and without leaving, as a killed process does."""
-        tasks = [task for each in (name, f"lookout of {name}") if (task := self._tasks.pop(each, None)) is not None]
+        tasks = [
+            task
+            for each in (name, f"lookout of {name}", f"events of {name}")
+            if (task := self._tasks.pop(each, None)) is not None
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -328,6 +361,14 @@ async def running(fleet: SmallFleet, *members: str) -> AsyncIterator[SmallFleet]
     ]
 
 
-async def _observed(worker: Worker, stop: asyncio.Event, journal: KeptJournal) -> None:
-    async with observed(worker, journal, seconds=1.0):
-        await worker.run(stop)
+async def _observed(worker: Worker, stop: asyncio.Event, journal: KeptJournal, prober: Prober | None) -> None:
+    probing = asyncio.create_task(prober.run()) if prober is not None else None
+    try:
+        if prober is not None:
+            await prober.settled(5.0)
+        async with observed(worker, journal, seconds=1.0):
+            await worker.run(stop)
+    finally:
+        if probing is not None:
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)

@@ -60,7 +60,7 @@ async def test_a_canary_is_told_to_wait_and_then_to_go_on() -> None:
     async with running(small_fleet(breaks=frozenset({"I10"})), "a", "b") as fleet:
         for number in range(16):
             await fleet.client.create(WEBSITES, "default", website(f"site-{number}"))
-        await asyncio.sleep(30)
+        await asyncio.sleep(60)
         status = await status_of(fleet)
         assert (status.verdict, reasons(status)) == ("wait", {"measured long enough": "wait"})
         await asyncio.sleep(300)

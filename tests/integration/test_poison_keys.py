@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
+from fleet.processes.restarts import QUICK_DEATHS
 from fleet.records.quarantine import Quarantine, parse_quarantine
 from shards.api.client import Client
 from shards.errors import NotFound
 from shards.objects import PAUSED_ANNOTATION, Object, Resource
 from shards.testing.server import EmbeddedServer
 from shards.transport.kube import connect
-from tests.integration.pods import WEBSITES_FILE, Pod, fleet_config, fleet_status
+from tests.integration.pods import FLEET, WEBSITES_FILE, Pod, fleet_config, fleet_status
 from tests.integration.waiting import eventually
 
 WEBSITES = Resource.parse("demo.shardfleet.dev/v1/websites")
@@ -60,6 +63,11 @@ def website(name: str, **annotations: str) -> Object:
     }
 
 
+def released(key: str, kubeconfig: Path) -> str:
+    command = [FLEET, "quarantine", "release", key, "--kubeconfig", str(kubeconfig), "-n", "default"]
+    return subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
+
+
 class Stage:
     """A server and what is on it."""
 
@@ -87,6 +95,11 @@ class Stage:
             found = fleet_status(self.server.kubeconfig)
             return bool(found["shards"]) and not found["unowned"]
         return False
+
+    def owners(self) -> set[str]:
+        with contextlib.suppress(Exception):
+            return {row["owner"] for row in fleet_status(self.server.kubeconfig)["shards"]}
+        return set()
 
 
 @contextlib.asynccontextmanager
@@ -142,13 +155,21 @@ async def test_only_those_that_end_workers_are_quarantined_and_all_others_are_re
                 assert entries["exit"].ended == "exit code 0"
                 assert entries["block"].ended == "exit code 79"
                 assert "reconcile websites default/block" in entries["block"].words
-                # All is quiet now: nobody dies any more.
+                assert "Fatal Python error: Segmentation fault" in pod.log.read_text()
+                # All is quiet now: nobody dies any more, and whoever stayed away comes back.
+                await eventually(lambda: len(pod.children()) == 3, within_seconds=30, what="all workers are back")
                 counts = {name: child.count for name, child in pod.children().items()}
                 await stage.client.merge_patch(WEBSITES, "default", "good-1", {"spec": {"html": "new"}})
                 (tmp_path / "segv").touch()
                 await stage.client.merge_patch(WEBSITES, "default", "segv", {"spec": {"html": "mended"}})
                 while await stage.quarantined() != killers - {"segv"} or "segv" not in await stage.done():
                     assert time.monotonic() < began + 280, await stage.quarantine()
+                    await eventually(lambda: True, within_seconds=1, what="a moment")
+                (tmp_path / "exit").touch()
+                told = released("default/exit", stage.server.kubeconfig)
+                assert told.startswith("websites default/exit runs again, alone, and has one death left")
+                while await stage.quarantined() != {"hog", "block"} or "exit" not in await stage.done():
+                    assert time.monotonic() < began + 290, await stage.quarantine()
                     await eventually(lambda: True, within_seconds=1, what="a moment")
                 assert {name: child.count for name, child in pod.children().items()} == counts
 
@@ -163,14 +184,36 @@ async def test_a_worker_that_is_asked_to_recycle_hands_over_and_is_started_again
         with Pod("web-0", config(tmp_path), stage.server.kubeconfig, tmp_path) as pod:
             await eventually(stage.all_owned, within_seconds=30, what="all shards are owned")
             os.kill(pod.children()["worker-0"].pid, signal.SIGUSR1)
-            await eventually(
-                lambda: "worker-0" in pod.children() and pod.children()["worker-0"].count == 2,
-                within_seconds=30,
-                what="the worker is started again",
-            )
+            await eventually(partial(runs_as, pod, 2), within_seconds=30, what="the worker is started again")
             await eventually(stage.all_owned, within_seconds=30, what="all shards are owned again")
             assert await stage.done() == {"good"}
             assert (await stage.quarantine()).entries == {}
         log = pod.log.read_text()
         assert "exit code 82" in log
         assert "left for good" in log
+
+
+def runs_as(pod: Pod, count: int) -> bool:
+    child = pod.children().get("worker-0")
+    return child is not None and child.count == count
+
+
+async def test_a_worker_that_keeps_dying_loses_its_shards_and_comes_back_like_one_that_joins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENDED", str(tmp_path))
+    async with staged(tmp_path) as stage:
+        with Pod("web-0", config(tmp_path), stage.server.kubeconfig, tmp_path) as pod:
+            await eventually(stage.all_owned, within_seconds=30, what="all shards are owned")
+            for count in range(1, QUICK_DEATHS + 2):
+                await eventually(partial(runs_as, pod, count), within_seconds=20, what=f"incarnation {count}")
+                pod.kill("worker-0")
+            await eventually(
+                lambda: stage.all_owned() and stage.owners() == {"web-0-1"},
+                within_seconds=12,
+                what="the other worker owns everything",
+            )
+            assert "worker-0" not in pod.children()
+            await eventually(
+                lambda: stage.owners() == {"web-0-0", "web-0-1"}, within_seconds=40, what="it is given shards again"
+            )

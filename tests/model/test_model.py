@@ -1,65 +1,64 @@
-"""The ownership protocol, explored exhaustively; what takes longer is in `make test-long`.
+"""The ownership protocol, explored exhaustively; larger budgets are in `make test-long`.
 
 The numbers of states are part of the expectation: a change of the protocol shows here even where nothing breaks, and an
 exploration that was cut short cannot pass for a proof.
 """
 
+from __future__ import annotations
+
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from tests.model import ownership_model as model
+from tests.model.__main__ import PROCESSES, explored
+from tests.model.explorer import NOTHING, Found
+from tests.model.rules import REMOVALS, Removal
+from tests.model.scenarios import MAIN, SCENARIOS
 
-Budget = tuple[int, ...]
-
-STATES: dict[Budget, int] = {
-    (1, 1, 0, 0, 1, 0, 0, 0, 0): 555_203,
-    (0, 0, 0, 0, 1, 1, 0, 0, 0): 34_003,
-    (1, 0, 0, 0, 1, 0, 1, 0, 0): 405_880,
-    (0, 0, 0, 0, 1, 0, 0, 1, 0): 5_262,
-    (1, 0, 0, 1, 0, 0, 0, 0, 0): 609_284,
-    (0, 0, 0, 1, 0, 0, 0, 1, 0): 84_342,
-    (0, 0, 0, 0, 1, 0, 0, 0, 1): 4_792,
-    (1, 0, 0, 0, 1, 0, 0, 0, 1): 93_230,
-}
-LONG = {(0, 0, 0, 1, 0, 1, 0, 0, 0), (0, 0, 1, 1, 0, 0, 0, 0, 0)}
-"""839,082 and 1,365,225 states: not here."""
-CAP = 1_000_000
-PROCESSES = 2
-
-Explored = dict[tuple[Budget, str], Future[tuple[int, str | None, list[str]]]]
+Job = tuple[str, tuple[str, ...]]
 
 
 @pytest.fixture(scope="module")
-def explored() -> Iterator[Explored]:
-    """Every exploration, running in the background, the longest first. Keys: budget and removed rule, "" for none."""
-    runs = [(budget, "") for budget in sorted(STATES, key=STATES.__getitem__, reverse=True)]
-    runs += [(budget, rule) for rule, budget in model.MUTATIONS.items()]
+def running() -> Iterator[dict[Job, Future[Found]]]:
+    """Every exploration, in the background, the longest first."""
+    jobs: list[Job] = [(name, ()) for name in sorted(MAIN, key=lambda each: MAIN[each].states, reverse=True)]
+    jobs += [(each.scenario, each.names) for each in REMOVALS]
     context = multiprocessing.get_context("spawn")  # nothing of pytest's own state is carried over
     with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
-        yield {(budget, rule): pool.submit(model.explore, budget, rule, True, CAP) for budget, rule in runs}
-
-
-def test_every_budget_is_explored_here_or_in_the_long_run() -> None:
-    assert set(STATES) | LONG == set(model.BUDGETS)
+        yield {job: pool.submit(explored, job) for job in jobs}
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("budget", STATES)
-def test_the_protocol_holds(budget: Budget, explored: Explored) -> None:
-    states, violation, trace = explored[budget, ""].result()
+@pytest.mark.parametrize("name", MAIN)
+def test_the_protocol_holds(name: str, running: dict[Job, Future[Found]]) -> None:
+    found = running[name, ()].result()
 
-    assert violation is None, "\n".join([violation or "", *trace])
-    assert states == STATES[budget]
+    assert found.breaks == NOTHING, "\n".join([found.what, *found.path])
+    assert (found.whole, found.states) == (True, MAIN[name].states)
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("rule", model.MUTATIONS)
-def test_without_one_of_its_rules_it_breaks(rule: str, explored: Explored) -> None:
-    _, violation, trace = explored[model.MUTATIONS[rule], rule].result()
+@pytest.mark.parametrize("removal", REMOVALS, ids=lambda each: "+".join(each.names))
+def test_without_one_of_its_rules_exactly_this_breaks(removal: Removal, running: dict[Job, Future[Found]]) -> None:
+    found = running[removal.scenario, removal.names].result()
 
-    assert violation is not None
-    assert violation.startswith(("S1:", "S2:", "L1:"))
-    assert trace
+    assert (found.breaks, found.whole) == (removal.breaks, True), "\n".join([found.what, *found.path])
+
+
+def test_each_removal_is_listed_once_and_has_a_scenario() -> None:
+    names = [each.names for each in REMOVALS]
+    assert len(names) == len(set(names))
+    assert {each.scenario for each in REMOVALS} <= set(SCENARIOS)
+
+
+def test_every_removal_that_the_moves_know_is_in_the_table() -> None:
+    known = {name for each in REMOVALS for name in each.names}
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
+    asked = {
+        part.split('"')[-1]
+        for part in sources.replace('" not in w.without', '" in w.without').split('" in w.without')[:-1]
+    }
+    assert asked - known == set()

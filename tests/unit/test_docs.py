@@ -105,7 +105,14 @@ def documented() -> dict[str, tuple[str, frozenset[str], str]]:
     """Type, labels and source by name. A gauge has the label `worker` from the pod's page."""
     found = {}
     shards = ShardMetrics()
-    for holder in (shards, shards.gate, shards.acts, RequestMetrics(), FleetMetrics(CollectorRegistry())):
+    for holder in (
+        shards,
+        shards.gate,
+        shards.acts,
+        shards.filters,
+        RequestMetrics(),
+        FleetMetrics(CollectorRegistry()),
+    ):
         for metric in vars(holder).values():
             if not hasattr(metric, "describe") or isinstance(metric, StaleSyncSkips):
                 continue

@@ -57,11 +57,13 @@ class Times:
 
 @dataclass
 class Found:
-    """Of all runs. gaps: of the hash space, without an owner after a reshard had ended."""
+    """Of all runs. gaps: of the hash space, without an owner after a reshard had ended. lapsed: memberships that ended
+    while a single shard was cut, because the server did not answer for too long: what they lose, no reshard took."""
 
     calm: Times = field(default_factory=Times)
     killed: Times = field(default_factory=Times)
     gaps: int = 0
+    lapsed: int = 0
     touched: int = 0
     untouched: int = 0
     kills: int = 0
@@ -81,6 +83,7 @@ async def measure(bench: Bench) -> list[Row]:
             Row(f"reshard {where}: overlaps", verdict.overlap_violations + verdict.writes_after_release, "", 0),
             Row(f"reshard {where}: gaps after it has ended", found.gaps, "", 0),
             Row(touched, found.touched, "", 0),
+            Row(f"memberships that lapsed meanwhile, {server.name}", found.lapsed, "", None),
             *median_and_worst(f"reshard {where}: until every shard is owned", found.killed.whole, "s", None),
             *median_and_worst(f"reshard {where}: a key without an owner", found.killed.unowned, "s", None),
             *median_and_worst(f"reshard, nobody killed, {server.name}: a key without an owner", calm, "s", None),
@@ -129,7 +132,9 @@ async def _reshard(
     while not _is_over(after := await _map(stage), await _shards(stage)):
         _bounded(began)
         await asyncio.sleep(0.1)
-    found.gaps += _gaps(after, await _shards(stage))
+    before_look, now = await _epochs(stage), await _shards(stage)
+    if await _epochs(stage) == before_look:
+        found.gaps += _gaps(after, now)
     if times is not None:
         times.whole.append(time.time() - began)
         new = set(after.ranges)
@@ -144,13 +149,16 @@ async def _reshard(
 async def _cut_one(stage: Stage, found: Found, rng: random.Random) -> None:
     """One range is split, and becomes one again."""
     whole = rng.choice((await _map(stage)).ranges)
-    before = await _shards(stage)
+    before, epochs = await _shards(stage), await _epochs(stage)
     after = await _reshard(stage, Wishes(splits=((str(whole), None),)), found, None, kill_after=None)
     first, second = (each for each in after.ranges if each.overlaps(whole))
     await _reshard(stage, Wishes(merges=((str(first), str(second)),)), found, None, kill_after=None)
-    records = await _shards(stage)
+    records, epochs_now = await _shards(stage), await _epochs(stage)
+    lapsed = {name for name, epoch in epochs.items() if epochs_now.get(name) != epoch}
+    found.lapsed += len(lapsed)
     for each, record in before.items():
-        if record.status is ShardStatus.ACTIVE and each != whole:
+        owner = record.holder.member if record.holder is not None else ""
+        if record.status is ShardStatus.ACTIVE and each != whole and owner not in lapsed:
             found.untouched += 1
             found.touched += (record.epoch, record.holder) != (records[each].epoch, records[each].holder)
 
@@ -193,6 +201,11 @@ async def _map(stage: Stage) -> ShardMap:
 
 async def _shards(stage: Stage) -> dict[KeyRange, ShardRecord]:
     return {record.range: record for record in await _answered(stage.coordination.list_shards)}
+
+
+async def _epochs(stage: Stage) -> dict[str, int]:
+    """Of all members: another one is another membership."""
+    return {record.name: record.epoch for record in await _answered(stage.coordination.list_members)}
 
 
 async def _answered(read: Callable[[], Awaitable[T]]) -> T:

@@ -84,7 +84,9 @@ class Tally:
     late: int = 0
 
     def missing(self, wanted: int) -> list[str]:
-        return [kind for kind, outcome in self.kinds.items() if outcome.count < wanted]
+        """Kinds, that of which there are fewest first."""
+        short = [kind for kind, outcome in self.kinds.items() if outcome.count < wanted]
+        return sorted(short, key=lambda kind: self.kinds[kind].count)
 
 
 async def measure(bench: Bench) -> list[Row]:
@@ -154,7 +156,8 @@ async def _round(
     """Each of the missing kinds at most once. proxy: that holds the requests; None: the workers do."""
     members = [f"{pod}-{slot}" for pod in (STOPPED, LEFT) for slot in range(WORKERS)]
     await stage.until_even(members, SHARDS, within_seconds=120.0)
-    kinds = [kind for kind in PRIMARY_KINDS if kind in missing]
+    armed = missing[: WORKERS - 1]
+    kinds = [kind for kind in PRIMARY_KINDS if kind in armed]
     client = Client(stage.transport, user_agent="hand")
     names = {f"act-{number}-{kind}-{i}": kind for kind in kinds for i in range(PARCELS_A_KIND)}
     await asyncio.gather(*(_prepared(client, stage.namespace, name, kind) for name, kind in names.items()))
@@ -162,11 +165,10 @@ async def _round(
     assert pod.process is not None
     pod.process.send_signal(signal.SIGSTOP)
     hold = proxy.faults.inject(HELD) if proxy is not None else None
-    armed = missing[: WORKERS - 1]
     await asyncio.to_thread(_arm, failpoints, armed)
     act = {"spec": {"stamp": ACT}}
     await asyncio.gather(*(client.merge_patch(PARCELS, stage.namespace, name, act) for name in names))
-    if "shard Lease" in missing:
+    if "shard Lease" in armed:
         await _move_one(stage)
     hits = await asyncio.to_thread(_hits, failpoints, len(armed))
     await asyncio.sleep(STOPPED_SECONDS)
@@ -282,13 +284,13 @@ def _rows(tally: Tally, server: str, where: str) -> list[Row]:
     held = "before the socket" if where == "before" else "in the proxy"
     rows = []
     for kind, outcome in tally.kinds.items():
-        statuses = ", ".join(str(status) for status in sorted(outcome.refused)) or "none"
-        name = f"{kind} held {held}, {server}"
-        rows += [
-            Row(f"{name}: refused by precondition ({statuses})", outcome.refused.total(), f"of {outcome.count}"),
-            Row(f"{name}: accepted, nobody had written since", outcome.accepted - outcome.over, f"of {outcome.count}"),
-            Row(f"{name}: never arrived", outcome.never, f"of {outcome.count}"),
-            Row(f"{name}: accepted over another's write", outcome.over, "", 0),
-        ]
+        name, of = f"{kind} held {held}, {server}", f"of {outcome.count}"
+        statuses = ", ".join(map(str, sorted(outcome.refused))) or "never"
+        rows.append(Row(f"{name}: refused by precondition ({statuses})", outcome.refused.total(), of))
+        if outcome.accepted > outcome.over:
+            rows.append(Row(f"{name}: accepted, nobody had written since", outcome.accepted - outcome.over, of))
+        if outcome.never:
+            rows.append(Row(f"{name}: never arrived", outcome.never, of))
+        rows.append(Row(f"{name}: accepted over another's write", outcome.over, "", 0))
     rows.append(Row(f"acts started after the deadline, held {held}, {server}", tally.late, "", 0))
     return rows

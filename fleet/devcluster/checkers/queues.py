@@ -30,7 +30,7 @@ def _ends(note: Note, each: Who) -> bool:
 class NoStarvation(Invariant):
     """A key that can run, or whose delay is over, starts within the bound: as its worker says when it starts and in its
     pulses, and, for one that was to be tried again, by the time of the try. A key that the gate holds back waits for
-    its view, which I18 bounds."""
+    its view, which I18 bounds; one that is set aside waits for somebody's word."""
 
     id = "I19"
     sentence = "No key starves, and delayed keys start when they are due."
@@ -49,6 +49,8 @@ class NoStarvation(Invariant):
             self._started(note)
         elif note.what == "retry":
             self._due[who(note)] = note.time + note.seconds, note.key
+        elif note.what == "aside":
+            self._due.pop(who(note), None)
         elif note.what == "parked":
             for each in [each for each in self._due if (each[0], each[1], each[3]) == (*who(note)[:2], note.uid)]:
                 del self._due[each]
@@ -102,9 +104,10 @@ class _Failing:
 
 
 class BackingOff(Invariant):
-    """The failures of a key count up by one, and from none after a success. Each delay is what its worker says about
-    its queue: the first one, doubled for each failure, up to the longest, within the jitter, or what the server asked
-    for. What fails has a delay, and does not run before that is over unless something stirred on its worker meanwhile.
+    """The failures of a key count up by one, and from none after a success, or once it was set aside. Each delay is
+    what its worker says about its queue: the first one, doubled for each failure, up to the longest, within the jitter,
+    or what the server asked for. What fails has a delay, and does not run before that is over unless something stirred
+    on its worker meanwhile.
     """
 
     id = "I20"
@@ -130,6 +133,8 @@ class BackingOff(Invariant):
             self._started(note)
         elif note.what == "ended":
             self._ended(note)
+        elif note.what == "aside" and note.cause != "turn":
+            self._forget(note)
         elif note.what == "retry":
             self.checks += 1
             self._retry(note)
@@ -157,11 +162,15 @@ class BackingOff(Invariant):
     def _ended(self, note: Note) -> None:
         key = self._keys.get(who(note))
         if note.outcome in self._SUCCESSES:
-            self._keys.pop(who(note), None)
-            if note.member in self._unsure:
-                self._keys[who(note)] = _Failing(began=note.time)
+            self._forget(note)
         elif key is not None and note.outcome not in self._FAILURES:
             key.told = True
+
+    def _forget(self, note: Note) -> None:
+        """Its failures do not count any more."""
+        self._keys.pop(who(note), None)
+        if note.member in self._unsure:
+            self._keys[who(note)] = _Failing(began=note.time)
 
     def _retry(self, note: Note) -> None:
         key = self._key(note)

@@ -33,7 +33,8 @@ class _Change:
 
 class WokenUp(Invariant):
     """Each change of a primary by somebody else is followed, within the bound after it (and after the last claim, and
-    the end of the last fault), by the start of a reconcile of that key whose view has the change.
+    the end of the last fault), by the start of a reconcile of that key whose view has the change, or by the word that
+    the key is not to run.
 
     Judged for objects that a view of primaries held, or would have to hold because its range is all that filters it;
     and while some member gave signs of life.
@@ -107,13 +108,19 @@ class WokenUp(Invariant):
             self._primaries.add(kind)
             self._viewed.add(note.uid)
             self._started(note)
+        elif note.what == "aside" and note.cause != "turn":
+            self._seen(note)
 
-    def _started(self, note: Note) -> None:
+    def _seen(self, note: Note) -> _Change | None:
+        """The change that waited for somebody whose view has it, as the note's view does."""
         waiting = self._waiting.get(note.uid)
         view = (note.views or {}).get(note.resource, "")
-        if waiting is None or not at_least(view, waiting.version):
+        return self._waiting.pop(note.uid) if waiting is not None and at_least(view, waiting.version) else None
+
+    def _started(self, note: Note) -> None:
+        waiting = self._seen(note)
+        if waiting is None:
             return
-        del self._waiting[note.uid]
         self.checks += 1
         late = self._late(waiting.since, note.time)
         if late:

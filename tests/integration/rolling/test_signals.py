@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from fleet.health.range_steps import Cause, Step
 from fleet.processes.exitcodes import EX_DEADLINE
 from shards.clock import boot_seconds
-from tests.integration.rolling.stateful_set import LEASE_SECONDS, StatefulSet, served, stateful_set
+from tests.integration.rolling.stateful_set import LEASE_SECONDS, StartedPod, StatefulSet, served, stateful_set
 from tests.integration.waiting import eventually
 
 pytestmark = pytest.mark.timeout(180)
@@ -23,6 +24,12 @@ END_SECONDS = 40.0
 
 def begun(web: StatefulSet, name: str, since: float) -> bool:
     return any(note.what == "started" and note.key == f"default/{name}" for note in web.notes() if note.time > since)
+
+
+def _count(pod: StartedPod) -> int:
+    """Of its worker's incarnation."""
+    worker = pod.children().get("worker-0")
+    return worker.count if worker is not None else 0
 
 
 async def test_sigint_is_an_end_like_sigterm(tmp_path: Path) -> None:
@@ -110,6 +117,19 @@ async def test_a_second_sigterm_kills_at_once_and_the_others_take_over_by_the_le
             await web.owned_by("web-1")
             await web.settle()
             web.judged()
+
+
+async def test_a_worker_that_gets_sigterm_by_itself_hands_over_and_is_started_again(tmp_path: Path) -> None:
+    with served("embedded", tmp_path, Path) as server:
+        async with stateful_set(server, tmp_path) as web:
+            one, _ = web.start("web-0"), web.start("web-1")
+            await web.owned_by("web-0", "web-1")
+            began = boot_seconds()
+            os.kill(one.children()["worker-0"].pid, signal.SIGTERM)
+            await eventually(lambda: _count(one) == 2, within_seconds=30, what="it is back")
+            await web.owned_by("web-0", "web-1")
+            assert web.causes(began) == {Cause.HANDOVER}
+            assert web.judged().takeovers == 0
 
 
 # -- what cannot be cancelled -----------------------------------------------------------------------------------------

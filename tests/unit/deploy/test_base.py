@@ -51,7 +51,10 @@ def test_the_roles_grant_what_the_checks_at_start_ask_for_and_little_more(config
     names = Names(config.fleet, "fleet")
     asked = set().union(*(wanted(need) for need in needs([controller], config.shard_settings().scope, names)))
     assert granted() >= asked
-    assert granted() - asked == {("", "demo.shardfleet.dev", "websites/finalizers", "update")}
+    more = granted() - asked
+    events = {each for each in more if each[2] == "events"}
+    assert {each[-1] for each in events} == {"create", "patch"}
+    assert more - events == {("", "demo.shardfleet.dev", "websites/finalizers", "update")}
 
 
 def test_the_objects_named_in_the_role_are_the_fleet_s(config: FleetConfig) -> None:
@@ -61,7 +64,7 @@ def test_the_objects_named_in_the_role_are_the_fleet_s(config: FleetConfig) -> N
         for rule in role.get("rules", ())
         for name in rule.get("resourceNames", ())
     ]
-    assert names == [f"{config.fleet}-map", f"{config.fleet}-quarantine"]
+    assert names == [f"{config.fleet}-map", f"{config.fleet}-quarantine", f"{config.fleet}-controls"]
 
 
 def test_the_config_map_has_the_name_and_the_labels_by_which_the_fleet_finds_it(config: FleetConfig) -> None:

@@ -13,7 +13,7 @@ from fleet import __version__, cli, look
 from fleet.processes import rundir
 from fleet.status import statusview
 from fleet.status.status_reader import FleetNotFound
-from fleet.status.status_rows import FailingRow, WaitingRow
+from fleet.status.status_rows import FailingRow, QuarantineRow, WaitingRow
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.errors import ConfigError, ShardError
 
@@ -235,6 +235,19 @@ FAILS = FailingRow(
 WAITS = WaitingRow(
     "sites", "default/b", "0" * 16 + "-" + "f" * 16, "web-0-0", "2026-11-30T10:00:00Z", 7, "not ready", "a child"
 )
+KILLS = QuarantineRow(
+    controller="sites",
+    key="default/c",
+    uid="u",
+    quarantined=True,
+    deaths=3,
+    since="2026-11-30T09:00:00Z",
+    last="2026-11-30T09:01:00Z",
+    ended="SIGSEGV",
+    words="",
+    worker="web-0-0",
+    generation=4,
+)
 
 
 @pytest.mark.parametrize(
@@ -244,8 +257,11 @@ WAITS = WaitingRow(
         (("--failing",), "sites       default/b  0000-ffff  web-0-0  2026-11-30T10:00:00Z"),
         (("--failing", "-o", "json"), '"failingKeys": 3'),
         (("--failing", "-o", "json"), '"waitsFor": "not ready"'),
-        ((), "3 keys keep failing  1 key waits for long: --failing"),
+        ((), "3 keys keep failing  1 key waits for long  1 key is quarantined: --failing"),
         (("-o", "json"), '"failingKeys": 3'),
+        (("--failing",), "sites       default/c  quarantined       3  2026-11-30T09:00:00Z"),
+        (("--failing", "-o", "json"), '"deaths": 3'),
+        ((), "1 key is quarantined: --failing  2 objects are paused"),
     ],
 )
 def test_status_shows_which_keys_keep_failing(
@@ -256,6 +272,7 @@ def test_status_shows_which_keys_keep_failing(
 
     def some_fail(sight: Sight) -> FleetStatus:
         stuck = {"failing_keys": 3, "failing": (FAILS,), "waiting_keys": 1, "waiting": (WAITS,)}
+        stuck |= {"quarantine": (KILLS,), "paused_keys": 2}
         return msgspec.structs.replace(fleet_status(sight), **stuck)
 
     monkeypatch.setattr(look, "_connected", nobody)
@@ -263,3 +280,38 @@ def test_status_shows_which_keys_keep_failing(
     outcome = fleet("status", "--kubeconfig", "x", *arguments)
     assert outcome.code == 0
     assert shown in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (
+            (),
+            "sites       default/c  quarantined       3  2026-11-30T09:00:00Z  2026-11-30T09:01:00Z  SIGSEGV  web-0-0",
+        ),
+        (("-o", "json"), '"ended": "SIGSEGV"'),
+    ],
+)
+def test_the_quarantine_is_listed(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], shown: str
+) -> None:
+    async def nobody(*_: object) -> Sight:
+        return Sight("web", "default", None, {}, {}, None)
+
+    monkeypatch.setattr(look, "_connected", nobody)
+    assert fleet("quarantine", "list", "--kubeconfig", "x").out.startswith("no key of web is quarantined")
+
+    def one_kills(sight: Sight) -> FleetStatus:
+        return msgspec.structs.replace(fleet_status(sight), quarantine=(KILLS,))
+
+    monkeypatch.setattr(statusview, "fleet_status", one_kills)
+    outcome = fleet("quarantine", "list", "--kubeconfig", "x", *arguments)
+    assert outcome.code == 0
+    assert shown in outcome.out
+
+
+@pytest.mark.parametrize("arguments", [(), ("default/a", "--all")])
+def test_a_release_names_one_key_or_all(fleet: Fleet, arguments: tuple[str, ...]) -> None:
+    outcome = fleet("quarantine", "release", "--kubeconfig", "x", *arguments)
+    assert outcome.code == 2
+    assert "give one key, such as default/site-3, or --all" in outcome.err

@@ -23,6 +23,7 @@ from shards.objects import SLOT_LABEL, Meta, Object, ObjectName, Resource
 from shards.ownership.tenure import Tenure
 from shards.settings import GateSettings, ScopeSettings, ShardSettings
 from shards.shard import Shard
+from shards.watching.source import FilterMode
 from tests.unit.shards.world import CONFIGMAPS, SECRETS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime
@@ -176,7 +177,7 @@ class TestRunning:
 
     @pytest.mark.parametrize("sharded", [False, True], ids=["shared", "of its own"])
     async def test_of_what_is_held_as_metadata_the_rest_is_not_even_sent(self, world: World, sharded: bool) -> None:
-        world.runtime.server_side_sharding = sharded
+        world.runtime.filters.assume(FilterMode.SHARD_SELECTOR, sharded)
         websites = Controller("websites", primary=str(WEBSITES), metadata_only=True).owns(str(CONFIGMAPS))
 
         @websites.reconcile

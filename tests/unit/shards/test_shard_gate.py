@@ -12,6 +12,7 @@ from shards.features import Canary, Feature
 from shards.gates.watermark import ResourceMark, Watermark
 from shards.settings import GateSettings, ShardSettings
 from shards.shard import Shard
+from shards.watching.source import FilterMode
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime
@@ -264,7 +265,7 @@ async def test_a_canary_of_one_controller_leaves_the_others_as_if_it_were_off(wo
 
 @pytest.mark.parametrize("inside", [True, False])
 async def test_views_are_outdated_when_their_filter_would_be_another_one(world: World, inside: bool) -> None:
-    world.runtime.server_side_sharding = True
+    world.runtime.filters.assume(FilterMode.SHARD_SELECTOR, True)
     shard = world.shard(Author(world, "inside").controller)
     assert not shard.outdated
     canary = Canary(frozenset({Feature.SERVER_SIDE_SHARDING}), frozenset({"inside" if inside else "another"}))

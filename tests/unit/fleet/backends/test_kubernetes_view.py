@@ -258,7 +258,7 @@ async def test_two_confirmations_at_once_and_a_moving_collection_are_no_restore(
 
 
 @pytest.mark.looptime
-async def test_a_record_of_another_protocol_confirms_nothing_until_it_is_gone() -> None:
+async def test_a_record_of_another_protocol_is_a_foreign_one_until_it_is_gone() -> None:
     api_server = server()
     coordination = client(api_server)
     async with following(coordination) as view:
@@ -267,13 +267,16 @@ async def test_a_record_of_another_protocol_confirms_nothing_until_it_is_gone() 
         patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": "2"}}})
         transport = InProcessTransport(api_server)
         answer = await transport.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
-        await until(view, lambda: view.confirmed_at == float("-inf"))
+        await until(view, lambda: view.shards[LOW].foreign)
         assert "protocol '2'" in view.trouble
+        await view.confirm()
+        assert view.confirmed_at == asyncio.get_running_loop().time()
+        assert view.shards[LOW].foreign
         version = msgspec.json.decode(answer)["metadata"]["resourceVersion"]
         await coordination.delete_shard(replace(record, version=version))
         await asyncio.sleep(1)
         assert view.trouble == ""
-        assert view.confirmed_at > float("-inf")
+        assert view.shards == {}
 
 
 @pytest.mark.looptime
@@ -306,7 +309,7 @@ async def test_a_record_of_another_protocol_that_a_restore_took_away_is_forgotte
         path = f"{PATH}/{coordination.names.shard(LOW)}"
         patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": "2"}}})
         await InProcessTransport(old).request("PATCH", path, body=patch, content_type="application/merge-patch+json")
-        await until(view, lambda: view.confirmed_at == float("-inf"))
+        await until(view, lambda: view.shards[LOW].foreign)
         transport.server = restored
         await view.confirm()
         await asyncio.sleep(5)
@@ -327,11 +330,11 @@ async def test_a_confirmation_shows_that_a_record_of_another_protocol_is_gone_be
             patch = msgspec.json.encode({"metadata": {"annotations": {"shardfleet.dev/protocol": protocol}}})
             await transport.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
             if protocol == "2":
-                await until(view, lambda: view.confirmed_at == float("-inf"))
+                await until(view, lambda: view.shards[LOW].foreign)
                 hold = api_server.faults.inject(DelayEvents(match=Match(user_agent="reader")))
         await view.confirm()
         assert view.confirmed_at == asyncio.get_running_loop().time()
-        assert view.shards[LOW].epoch == record.epoch
+        assert (view.shards[LOW].epoch, view.shards[LOW].foreign) == (record.epoch, False)
         hold.release()
 
 

@@ -12,6 +12,7 @@ from fleet.backends.record_api import RecordApi
 from fleet.records.coordination import CasConflict, CoordinationUnavailable, ProtocolMismatch
 from fleet.records.lease_records import Times
 from fleet.records.object_names import LEASES, Kind, Names
+from fleet.records.record import ShardRecord
 from fleet.records.shard_lease import lease_from_shard
 from shards.api.client import Query, Transport
 from shards.errors import ApiError, NotOwner, ShardError, Unreachable, api_error
@@ -157,11 +158,21 @@ async def test_an_answer_that_is_no_list_is_no_answer(answer: bytes) -> None:
         await api(answer).list_records(Kind.SHARD)
 
 
-async def test_a_list_with_a_record_of_another_protocol_is_refused_whole() -> None:
+async def test_a_list_with_a_range_of_another_hash_is_refused_whole_but_by_who_only_looks() -> None:
     foreign = stored("12")
     foreign["metadata"]["name"] = f"web-shard-uidv9-{WHOLE}"
     with pytest.raises(ProtocolMismatch):
         await api(page("20", "", foreign)).list_records(Kind.SHARD)
+    assert await api(page("20", "", foreign)).list_records(Kind.SHARD, strict=False) == ({}, "20")
+
+
+async def test_a_record_of_another_protocol_is_listed_as_a_foreign_one() -> None:
+    foreign = stored("12")
+    foreign["metadata"].setdefault("annotations", {})["shardfleet.dev/protocol"] = "2"
+    found, _ = await api(page("20", "", foreign)).list_records(Kind.SHARD)
+    [record] = found.values()
+    assert isinstance(record, ShardRecord)
+    assert (record.foreign, record.holder, record.version) == (True, None, "12")
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[]", b"{}"])

@@ -87,6 +87,15 @@ REFUSED = {
         "gate: {liveReadsPerSecond: .nan}",
         "gate.liveReadsPerSecond: nan is out of bounds; write a number above 0",
     ),
+    "less memory than a worker has": (
+        "workers: {memoryLimitMiB: 64}",
+        "workers.memoryLimitMiB: 64 is less than a worker needs that holds nothing; write 0 for no limit of its own, or"
+        " at least 128",
+    ),
+    "a share of nothing": (
+        "workers: {recycleAtShare: 0}",
+        "workers.recycleAtShare: 0 is out of bounds; write a number above 0, at most 1",
+    ),
     "a lease that is too short": (
         "coordination: {leaseSeconds: 1}",
         "coordination.leaseSeconds: 1 is out of bounds; write at least 2, at most 600",

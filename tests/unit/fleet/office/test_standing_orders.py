@@ -5,7 +5,6 @@ import pytest
 from fleet.backends.local import LocalCoordination
 from fleet.office.standing_orders import GONE_SECONDS, UNREADABLE, StandingOrders
 from fleet.records.controls import Controls, Order, controls_text, parse_controls
-from fleet.records.coordination import CasConflict
 from fleet.records.record import Document, DocumentName
 from tests.unit.fleet.records.records import member
 
@@ -66,5 +65,7 @@ async def test_an_order_ends_only_where_a_live_list_has_nobody_of_that_name() ->
     left = await coordination.read_document(DocumentName.CONTROLS)
     assert left is not None
     assert parse_controls(left.text) == ordered.undrain("b")
-    with pytest.raises(CasConflict):
-        await orders.end(coordination, stored, ("b",), not_after=float("inf"))
+    assert orders.over([], 0.0) == ()
+    assert orders.over([], GONE_SECONDS + 1) == ("a", "b")
+    await orders.end(coordination, stored, ("b",), not_after=float("inf"))  # of a document that has changed
+    assert orders.over([], GONE_SECONDS + 2) == ()

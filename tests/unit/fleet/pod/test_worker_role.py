@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import cast
 
@@ -12,11 +13,13 @@ from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config_file import config_from
 from fleet.health.metrics import FleetMetrics
 from fleet.pod.plan import RunPlan
-from fleet.pod.worker_role import _make_runtime, _make_worker
+from fleet.pod.pod_events import event_poster
+from fleet.pod.worker_role import _make_runtime, _make_worker, _rest
 from fleet.processes.child import ChildStart
 from fleet.processes.heartbeat import Heartbeat
 from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller
+from shards.clock import boot_seconds
 from shards.journal import NO_JOURNAL
 from shards.metrics import RequestMetrics, ShardMetrics
 from shards.transport.kube import connect
@@ -57,8 +60,9 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
     plan, registry = plan_with(tmp_path, **client), CollectorRegistry()
     transport = await connect(kubeconfig=plan.kubeconfig, metrics=RequestMetrics(registry))
     try:
-        runtime = await _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
-        worker = _make_worker(START, plan, runtime, FleetMetrics(registry))
+        runtime = _make_runtime(plan, transport, ShardMetrics(registry), NO_JOURNAL)
+        events = event_poster(plan, transport, "web-0-0", lambda: "1")
+        worker = _make_worker(START, plan, runtime, FleetMetrics(registry), events)
         assert isinstance(worker.coordination, KubernetesCoordination)
         assert worker.coordination._api.transport is transport
         assert runtime.limited is not transport
@@ -68,3 +72,13 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
         assert registry.get_sample_value("shardfleet_request_rate_limit") == runtime.limiter.rate
     finally:
         await transport.close()
+
+
+async def test_a_rest_is_over_in_time_and_at_once_for_whoever_is_told_to_stop() -> None:
+    stop = asyncio.Event()
+    await asyncio.wait_for(_rest(0.0, stop), 1.0)
+    resting = asyncio.create_task(_rest(boot_seconds() + 3600.0, stop))
+    await asyncio.sleep(0)
+    assert not resting.done()
+    stop.set()
+    await asyncio.wait_for(resting, 1.0)

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from fleet.logs.logs import LogSettings, log_to_stderr
+from fleet.processes import recycling
 from fleet.processes.children import CHILDREN_FILE, read_children
-from fleet.processes.exitcodes import EX_CONFIG
+from fleet.processes.exitcodes import EX_CONFIG, EX_RECYCLED
+from fleet.processes.recycling import RECYCLE_SIGNAL, RecycleSettings
 from fleet.processes.supervisor import ChildSpec, ChildStart, Supervisor
 from shards.clock import boot_seconds
 from shards.errors import ConfigError
@@ -345,5 +347,58 @@ def test_the_next_incarnation_is_told_what_was_in_flight_until_one_has_counted_i
         assert "[worker-0#2 deaths=[('SIGSEGV', 'blocked', ['poison'])]]" in output
         assert "[worker-0#3 deaths=[('SIGSEGV', 'blocked', ['poison']), ('exit code 0', '', ['other'])]]" in output
         assert "[worker-0#4 deaths=[]]" in output
+        pod.send(signal.SIGTERM)
+        assert pod.exit_code() == 0
+
+
+def test_a_death_that_must_be_counted_is_told_at_once_and_the_delay_is_a_rest(tmp_path: Path) -> None:
+    """Others may be given the shards during the delay: by then they must know what was in flight."""
+
+    def main(start: ChildStart) -> int:
+        flights = start.flights
+        assert flights is not None
+        rests = start.rest_until - start.started_at
+        _say(start, f"deaths={len(start.deaths)} rests={max(0.0, rests):.1f}")
+        if start.count <= 2:
+            flights.begins("websites", Key("default", "poison", "u1"), 1, 1.0)
+        if start.count <= 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return _wait_for_term(start)
+
+    with _supervised(tmp_path, _worker("worker-0", main)) as pod:
+        output = pod.output_until(lambda text: "#4 up]" in text)
+        assert "[worker-0#2 deaths=1 rests=0.0]" in output
+        assert "[worker-0#3 deaths=2 rests=0.5]" in output
+        assert "(SIGKILL), rests 0.5 s" in output
+        assert "[worker-0#4 deaths=2 rests=0.0]" in output  # it died while it rested, and waited outside
+        assert "(SIGKILL), starts again in 1.0 s" in output
+        pod.send(signal.SIGTERM)
+        assert pod.exit_code() == 0
+
+
+def test_a_worker_that_is_too_large_leaves_and_is_started_again_at_once(tmp_path: Path) -> None:
+    def main(start: ChildStart) -> int:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, RECYCLE_SIGNAL})
+        _say(start, f"up recycled={start.recycled}")
+        if signal.sigwait({signal.SIGTERM, RECYCLE_SIGNAL}) == signal.SIGTERM:
+            return 0
+        _say(start, "leaves")
+        return EX_RECYCLED
+
+    def supervise() -> int:
+        log_to_stderr(LogSettings())
+        recycling.INTERVAL_SECONDS = recycling.LOOK_SECONDS = 0.0
+        settings = RecycleSettings(share=0.5, worker_mib=2)
+        children = (_worker("worker-0", main),)
+        return Supervisor(
+            children, supervisor_id="pod-uid/nonce", run_dir=tmp_path, grace_seconds=10.0, recycling=settings
+        ).run()
+
+    with Forked(supervise) as pod:
+        output = pod.output_until(lambda text: "worker-0#2 up" in text)
+        assert "[worker-0#1 up recycled=False]" in output
+        assert "[worker-0#2 up recycled=True]" in output
+        assert "MiB (workers.memoryLimitMiB): worker-0 leaves in order" in output
+        assert f"(exit code {EX_RECYCLED}), starts again in 0.0 s" in output
         pod.send(signal.SIGTERM)
         assert pod.exit_code() == 0

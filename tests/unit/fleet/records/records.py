@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     MAX_WEIGHT,
     MIN_WEIGHT,
@@ -53,6 +54,7 @@ loads = st.builds(ShardLoad, *[counts] * 7, figures, figures, texts, st.booleans
 failing = st.builds(FailingRecord, texts, texts, texts, counts, counts, texts, st.booleans())
 waiting = st.builds(WaitingRecord, texts, texts, texts, counts, counts, texts, texts)
 parts = st.builds(PartRecord, texts, texts, *[counts] * 8, figures, figures, counts)
+filters = st.builds(FilterRecord, texts, texts, counts, texts, texts, texts, counts, counts)
 rollouts = st.builds(RolloutRecord, texts, st.lists(texts, max_size=2).map(tuple), st.just(()), texts)
 members = st.builds(
     MemberRecord,
@@ -72,6 +74,7 @@ members = st.builds(
     waiting=st.lists(waiting, max_size=2).map(tuple),
     parts=st.lists(parts, max_size=2).map(tuple),
     rollout=st.none() | rollouts,
+    filters=st.lists(filters, max_size=2).map(tuple),
     demand=st.none() | counts,
     weight=st.floats(MIN_WEIGHT, MAX_WEIGHT),
     version=versions,
@@ -120,6 +123,7 @@ def maps(draw: st.DrawFn) -> ShardMap:
         config_refused=draw(texts),
         shares=draw(st.dictionaries(member_names, st.builds(Share, counts, counts, counts, counts), max_size=3)),
         moved_at=draw(counts),
+        forgotten=draw(counts),
     )
 
 

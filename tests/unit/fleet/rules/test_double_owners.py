@@ -13,10 +13,10 @@ LOW, HIGH = ranges_from(equal_boundaries(2))
 MIDDLE = KeyRange(SPACE // 4, SPACE // 4 * 3)
 
 
-def claim(each: KeyRange, holder: str, key: PartitionKey = PartitionKey.UID) -> Claim:
+def claim(each: KeyRange, holder: str) -> Claim:
     found = Holder.parse(holder)
     assert found is not None
-    return Claim(each, found, 9.0, key)
+    return Claim(each, found, 9.0)
 
 
 @dataclass
@@ -58,7 +58,7 @@ def test_claims_that_share_a_hash_are_two_owners_even_of_one_member() -> None:
 
 
 def test_claims_under_two_partition_keys_may_always_hold_one_key() -> None:
-    assert len(Observer().look(claim(HIGH, "b@3", PartitionKey.NAMESPACE), claim(LOW, "a@3"))) == 1
+    assert len(Observer().look(claim(replace(HIGH, key=PartitionKey.NAMESPACE), "b@3"), claim(LOW, "a@3"))) == 1
 
 
 def test_a_finding_is_told_once_and_counts_for_two_minutes() -> None:

@@ -20,7 +20,7 @@ from fleet.rules.handover import (
     still_mine,
 )
 from shards.gates.watermark import Watermark
-from shards.keyrange import KeyRange, equal_boundaries, ranges_from
+from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import shard, shard_map
 
 LOW, HIGH = ranges_from(equal_boundaries(2))
@@ -338,3 +338,11 @@ def test_a_map_knows_the_target_of_its_own_ranges_only() -> None:
     assert the_map().target_of(KeyRange(LOW.first, HIGH.last)) is None
     assert the_map().target_of(KeyRange(1, LOW.last)) is None
     assert the_map().target_of(KeyRange(LOW.first, LOW.last - 1)) is None
+
+
+def test_a_record_of_another_protocol_is_left_alone_in_every_phase() -> None:
+    foreign = replace(shard(WHOLE), holder=None, holder_text="another protocol", foreign=True)
+    shown = shard_map(boundaries=(0,), targets=("a",))
+    me = Holder("a", 3)
+    for phase, wanted in ((Phase.IDLE, None), (Phase.STANDBY, Action.CLOSE_STANDBY), (Phase.OWNED, Action.DROP)):
+        assert decide(LocalShard(WHOLE, phase, epoch=5, synced=True), Seen(me, shown, foreign)) is wanted

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -207,3 +208,11 @@ def test_under_another_key_nobody_holds_what_a_new_range_will_have() -> None:
         "0000-ffff leaves the layout; nobody holds it today",
         "namespace.0000-ffff is new, under the key namespace; the planner places it",
     ]
+
+
+def test_the_next_layout_of_thousands_of_ranges_and_its_sentences_are_there_at_once() -> None:
+    shown = mapped(3001)
+    began = time.process_time()
+    new = after(shown, Wanted(4096, UID, "11"))
+    assert len(told(shown, new, held(shown))) > 7000
+    assert time.process_time() - began < 2.0

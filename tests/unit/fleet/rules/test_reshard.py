@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from fleet.rules.reshard import (
     REBUILT_STEP,
     Upkeep,
     activated,
+    clear_ranges,
     echoed,
     is_mangled,
     may_retire,
@@ -157,7 +159,7 @@ FOLLOWERS = [member("a", seen_map=4), member("gone", holder=None)]
 def activation(
     first_read: ShardRecord | None, shown: ShardMap, *others: ShardRecord, just_opened: bool = False
 ) -> ShardRecord | None:
-    return activated(LOW, first_read, shown, others, FOLLOWERS, just_opened=just_opened)
+    return activated(LOW, first_read, shown, clear_ranges(shown, others), FOLLOWERS, just_opened=just_opened)
 
 
 @pytest.mark.parametrize(
@@ -287,3 +289,21 @@ def test_every_range_waits_for_one_of_another_key_that_retires() -> None:
     )
     assert found.activate == ()
     assert found.retire == ()
+
+
+def test_a_look_at_four_thousand_ranges_takes_no_time_to_speak_of() -> None:
+    """A coordinator that thinks for a lease loses its office."""
+    many = ranges_from(equal_boundaries(4096))
+    shown = shard_map("web", boundaries=equal_boundaries(4096), targets=("a",) * 4096, opened=frozenset(many))
+    left = {each: held(each) for each in ranges_from(equal_boundaries(3001))[1:]}
+    began = time.process_time()
+    work = upkeep(replace(shown, retiring=frozenset(left)), left, [], NEXT)
+    clear = clear_ranges(shown, [*left.values(), *(free(each) for each in many)])
+    assert time.process_time() - began < 1.0
+    assert work.activate == ()
+    assert clear == {many[0]}
+
+
+def test_a_retired_record_that_names_a_holder_was_mangled_by_hand() -> None:
+    assert is_mangled(shard(WHOLE, status=ShardStatus.RETIRED, holder=Holder("a", 1), holder_text="a@1"))
+    assert not is_mangled(shard(WHOLE, status=ShardStatus.RETIRED, holder=None, holder_text="", epoch=5, released=5))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
     Holder,
@@ -195,3 +196,23 @@ def test_a_shard_whose_reconciles_have_not_begun_says_why_and_stays_in_a_short_t
     shown = text(fleet_status(replace(SIGHT, members={"web-0": replace(MEMBER, loads=closed)})), longest=1)
     assert "8000-bfff" in shown
     assert "waits for a list that began after the claim" in shown
+
+
+def filtered(*filters: FilterRecord) -> str:
+    out = io.StringIO()
+    write(fleet_status(replace(SIGHT, members={"web-0": replace(MEMBER, filters=filters)}, at=1000.0)), out)
+    return out.getvalue()
+
+
+def test_who_filters_the_views_is_told_and_why_it_is_not_the_server() -> None:
+    served = FilterRecord("v1/websites", "shard-selector", 4, "shard-selector", "proven", "left out a", 0, 990)
+    refuted = FilterRecord("v1/configmaps", "local", 4, "slot-labels", "refuted", "a has no slot label", 3, 400)
+    watched = FilterRecord("v1/secrets", "local", 4)
+    shown = filtered(served, refuted, watched)
+    assert re.search(r"v1/websites +shard-selector +4 +0 +10 s ago\n", shown)
+    assert re.search(r"v1/configmaps +local +4 +3 +10 min ago +slot-labels refuted: a has no slot label\n", shown)
+    assert re.search(r"v1/secrets +local +4 +0\n", shown)
+
+
+def test_members_that_say_nothing_of_filters_add_nothing() -> None:
+    assert "filter" not in filtered()

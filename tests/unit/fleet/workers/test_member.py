@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 
@@ -164,6 +165,21 @@ async def test_a_member_renews_every_period_and_says_what_it_follows_and_costs(p
     assert process.member.until() - now() > 0.85 * LEASE_SECONDS - 1.1 * RENEW_SECONDS
 
 
+async def test_a_member_writes_no_more_than_once_in_a_period(process: Process) -> None:
+    sent: list[float] = []
+
+    def noted() -> float:
+        sent.append(now())
+        return 0.0
+
+    process.wire.latency = noted
+    await process.keep()
+    await asyncio.sleep(100 * RENEW_SECONDS)
+    ways = sent[2:]  # behind the join: there and back of each renewal
+    assert len(ways) // 2 >= 90
+    assert min(later - sooner for sooner, later in pairwise(ways[::2])) >= RENEW_SECONDS
+
+
 async def test_the_right_to_act_counts_from_the_moment_a_renewal_was_sent(process: Process) -> None:
     process.wire.latency = lambda: 0.5
     began = now()
@@ -176,7 +192,7 @@ async def test_a_renewal_that_nobody_acknowledges_gives_no_time(process: Process
     await process.keep()
     until = process.member.until()
     process.wire.faults.unavailable = True
-    await asyncio.sleep(0.84 * LEASE_SECONDS)
+    await asyncio.sleep(0.86 * LEASE_SECONDS)
     assert process.member.until() == until
     process.wire.faults.unavailable = False
     await asyncio.sleep(RENEW_SECONDS)

@@ -63,7 +63,7 @@ def test_members_that_follow_the_same_say_the_same() -> None:
 def test_the_canary_is_told_in_words() -> None:
     canary = Canary(frozenset({GATE}), frozenset({"a"}), 0.25, {"track": "canary"})
     found = rollout_record(Rollout(frozenset({Feature.SERVER_SIDE_SHARDING}), canary))
-    assert (found.confined, found.off) == (("VersionGate",), ("VersionGate",))
+    assert (found.confined, found.off) == (("VersionGate",), ("VersionGate", "SlotLabels"))
     assert found.part == "0.25 of the shards; controllers a; workers with track=canary"
     assert rollout_record(Rollout(canary=Canary(frozenset({GATE})))).part == "everything"
     assert rollout_record(Rollout()).part == ""

@@ -21,7 +21,7 @@ from fleet.records.quarantine import Quarantine, QuarantineEntry, parse_quaranti
 from fleet.records.record import Document, DocumentName
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
-from shards.keyrange import WHOLE, KeyRange, PartitionKey
+from shards.keyrange import WHOLE, KeyRange
 from shards.objects import Key
 from shards.queue.slots import Slots
 from shards.queue.suspects import DEATHS, Suspect, Suspects
@@ -97,7 +97,7 @@ class Fleet:
         keeper = QuarantineKeeper(
             coordination,
             suspects,
-            KeeperSettings(name, revision, PartitionKey.UID),
+            KeeperSettings(name, revision),
             deaths=deaths,
             counted=lambda: self.counted.append(name),
             document=lambda: view.documents.get(DocumentName.QUARANTINE),

@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from shards.informers.informer_meters import HookCounts, InformerMeters
 from shards.metrics import ShardMetrics
+from shards.objects import Meta
 from shards.stores.hooks import FAILED, Hook
 from shards.watching.wire import EventType
 
@@ -60,7 +61,7 @@ def test_without_metrics_nothing_is_counted() -> None:
     meters.listed(1)
     meters.watching()
     meters.event(EventType.ADDED)
-    meters.foreign()
+    meters.foreign(Meta())
     meters.watch_ended()
 
 

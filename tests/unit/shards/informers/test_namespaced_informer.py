@@ -18,6 +18,7 @@ from shards.objects import Key, Meta, ObjectName, Resource
 from shards.settings import ScopeSettings, ShardSettings
 from shards.shard import Shard
 from shards.stores.store import Entry, StoreWriter
+from shards.watching.source import FilterMode
 from tests.unit.shards.world import WEBSITES, World
 
 pytestmark = pytest.mark.looptime
@@ -123,7 +124,7 @@ class Sites:
 @pytest.fixture(params=[False, True], ids=["shared", "of its own"])
 async def sites(world: World, request: pytest.FixtureRequest) -> Sites:
     world.runtime.settings = EACH
-    world.runtime.server_side_sharding = request.param
+    world.runtime.filters.assume(FilterMode.SHARD_SELECTOR, request.param)
     return Sites(world)
 
 

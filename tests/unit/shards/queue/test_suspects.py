@@ -8,7 +8,14 @@ import pytest
 
 from shards.objects import Key
 from shards.queue.slots import Slots
-from shards.queue.suspects import DEATHS, EMPTYING_SECONDS, LONGEST_ALONE_SECONDS, Suspect, Suspects
+from shards.queue.suspects import (
+    DEATHS,
+    EMPTYING_SECONDS,
+    LONGEST_ALONE_SECONDS,
+    LONGEST_TURN_SECONDS,
+    Suspect,
+    Suspects,
+)
 
 pytestmark = pytest.mark.looptime
 
@@ -67,6 +74,19 @@ class TestTurns:
         known.ended(NAME, key("a"), survived=False)
         assert (known.deaths, told) == ({(NAME, key("a")): 2}, [])
         assert not known.must_wait(NAME, key("a"), engine.add)
+
+    async def test_one_that_never_ends_does_not_keep_the_others_waiting_for_ever(self) -> None:
+        known, engine, told = suspects(hangs=1, other=1), Engine(), list[Suspect]()
+        known.survived = told.append
+        known.must_wait(NAME, key("hangs"), engine.add)
+        assert known.must_wait(NAME, key("other"), engine.add)
+        await asyncio.sleep(LONGEST_TURN_SECONDS)
+        assert engine.tried == ["other"]
+        assert not known.must_wait(NAME, key("other"), engine.add)
+        known.ended(NAME, key("hangs"), survived=True)  # after all
+        assert told == [(NAME, key("hangs"))]
+        known.ended(NAME, key("other"), survived=True)
+        assert not known.running
 
     async def test_the_end_of_another_key_changes_nothing(self) -> None:
         known, engine = suspects(a=1, b=1), Engine()

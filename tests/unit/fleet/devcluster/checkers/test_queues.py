@@ -54,6 +54,15 @@ class TestNoStarvation:
         book.write("started", key="default/site", uid=LOW)
         assert "waited 101.0 s" in judged("I19", story, book.notes).findings[0].what
 
+    @pytest.mark.parametrize("cause", ["paused", "quarantined", "turn"])
+    def test_a_key_that_is_set_aside_is_not_waited_for(self, story: Chronicle, book: Notebook, cause: str) -> None:
+        self.fail(book, 100.0)
+        book.now += 101
+        book.write("aside", key="default/site", uid=LOW, cause=cause)
+        book.now += 200
+        book.pulse()
+        assert judged("I19", story, book.notes).outcome != BROKEN
+
     @pytest.mark.parametrize("last", ["pulse", "drained", "end"])
     def test_a_key_that_is_never_tried_again_is_found(self, story: Chronicle, book: Notebook, last: str) -> None:
         self.fail(book, 100.0)
@@ -151,6 +160,15 @@ class TestBackingOff:
         self.retry(book, 0, 1.0, asked=0.0)
         self.retry(book, 0, 1.0, asked=0.0)
         assert "failure 0 follows failure 0" in judged("I20", story, book.notes).findings[0].what
+
+    @pytest.mark.parametrize(("cause", "outcome"), [("paused", HELD), ("quarantined", HELD), ("turn", BROKEN)])
+    def test_who_is_set_aside_begins_anew_unless_it_only_waits_its_turn(
+        self, story: Chronicle, book: Notebook, cause: str, outcome: str
+    ) -> None:
+        self.retry(book, 0, 1.0, asked=0.0)
+        book.write("aside", controller="sites", key="default/site", uid=LOW, cause=cause)
+        self.retry(book, 0, 1.0, asked=0.0)
+        assert judged("I20", story, book.notes).outcome == outcome
 
     def test_a_key_that_fails_and_runs_again_without_a_retry_is_found(self, story: Chronicle, book: Notebook) -> None:
         self.retry(book, 0, 1.0)

@@ -60,6 +60,25 @@ class TestWokenUp:
         book.write("ended")
         assert judged("I9", story, book.notes).outcome == BROKEN
 
+    @pytest.mark.parametrize(
+        ("cause", "view", "outcome"),
+        [
+            ("paused", "20", NOT_JUDGED),
+            ("quarantined", "21", NOT_JUDGED),
+            ("paused", "19", BROKEN),
+            ("turn", "20", BROKEN),
+        ],
+    )
+    def test_a_key_that_is_not_to_run_need_not_as_far_as_its_worker_has_seen(
+        self, story: Chronicle, cause: str, view: str, outcome: str
+    ) -> None:
+        change(story, "20")
+        book = self.start(story, "20", uid="another")
+        book.write("aside", resource=SITES, key="default/site", uid=LOW, cause=cause, views={SITES: view})
+        book.now += 80
+        book.write("ended")
+        assert judged("I9", story, book.notes).outcome == outcome
+
     def test_what_was_removed_need_not_be_seen(self, story: Chronicle) -> None:
         change(story, "20")
         story.add("delete", SITES, "site", user_agent="kubectl/1", uid=LOW, removed=True)

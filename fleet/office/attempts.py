@@ -1,0 +1,45 @@
+"""Acts on single records, each of which may fail without keeping the others from being tried."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from shards.clock import Clock
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 4.0
+"""Half a lease at most: when a server answers again, whatever waits is soon tried."""
+
+
+class Attempts:
+    """What has failed without an answer is left alone for a pause that doubles; a conflict is tried again at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pauses: dict[str, tuple[float, float]] = {}
+        self._errors: list[CasConflict | CoordinationUnavailable] = []
+
+    async def make(self, what: str, act: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it was carried out. what: the act and its record."""
+        until, pause = self._pauses.get(what, (float("-inf"), FIRST_PAUSE_SECONDS / 2))
+        if self._clock() < until:
+            return False
+        try:
+            await act()
+        except CoordinationUnavailable as error:
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self._pauses[what] = (self._clock() + pause, pause)
+            self._errors.append(error)
+            return False
+        except CasConflict as error:
+            self._errors.append(error)
+            return False
+        self._pauses.pop(what, None)
+        return True
+
+    def settle(self) -> None:
+        """Raises the first error since it was last called."""
+        errors, self._errors = self._errors, []
+        if errors:
+            raise errors[0]

@@ -1,0 +1,69 @@
+"""What is explored: small worlds, each with the faults that one part of the protocol is there for.
+
+`MAIN` is explored by every run of the tests, all of it. `LONG` has larger budgets, for `make test-long`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, NamedTuple  # noqa: UP035
+
+from tests.model.state import World
+
+
+class Scenario(NamedTuple):
+    """budget: faults that may happen. states: how many there are, part of the expectation. rest: of `World`."""
+
+    budget: Dict[str, int]  # noqa: UP006
+    states: int
+    rest: Dict[str, Any] = {}  # noqa: UP006, RUF012
+
+    def world(self, without: FrozenSet[str] = frozenset()) -> World:  # noqa: UP006
+        return World(self.budget, without=without, **self.rest)
+
+
+_HANDOVER = {"standbys": True, "gates": True}
+_SPLIT = {"split": True}
+
+MAIN = {
+    "moves to and fro": Scenario({"retarget": 3, "act": 2, "lost-answer": 1}, 0, _HANDOVER),
+    "owners die in a move": Scenario({"retarget": 1, "crash": 2, "act": 1}, 0, _HANDOVER),
+    "stalls and losses": Scenario({"retarget": 2, "crash": 1, "expire": 1, "vanish": 1}, 0),
+    "three workers": Scenario({"retarget": 2, "vanish": 1, "act": 1}, 0, {**_HANDOVER, "names": (0, 1, 2)}),
+    "answers lost": Scenario({"retarget": 1, "crash": 1, "lost-answer": 2}, 0),
+    "two of one name": Scenario({"retarget": 1, "expire": 1, "delete-member": 1}, 0, {"names": (0, 0, 1)}),
+    "leaving for good": Scenario({"retarget": 1, "leave": 2, "lost-answer": 1}, 0),
+    "a shard Lease deleted": Scenario({"retarget": 1, "delete-shard": 2, "crash": 1}, 0),
+    "a holder emptied": Scenario({"retarget": 1, "empty-shard": 1, "crash": 1}, 0),
+    "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1}, 0),
+    "the map deleted": Scenario({"retarget": 1, "delete-map": 1, "elect": 1, "crash": 1}, 0),
+    "the store restored": Scenario({"retarget": 2, "restore": 1}, 0),
+    "useless members": Scenario({"retarget": 1, "stuck": 1, "blind": 1}, 0, {"standbys": True}),
+    "useless members and a loss": Scenario({"stuck": 1, "blind": 1, "delete-shard": 1}, 0),
+    "a standby that never is ready": Scenario({"retarget": 1, "cold": 1}, 0, {"standbys": True}),
+    "a brown-out": Scenario({"brown-out": 1, "retarget": 1, "vanish": 1}, 0),
+    "nobody in office": Scenario({"crash": 2, "expire": 1, "lost-answer": 1}, 0, {"running": True, "governed": False}),
+    "two in office": Scenario({"elect": 1, "retarget": 1, "lost-answer": 1, "crash": 1}, 0, {"slow_maps": True}),
+    "a reshard": Scenario({"reshard": 1, "crash": 1}, 0, _SPLIT),
+    "a reshard and an election": Scenario(
+        {"reshard": 1, "elect": 1}, 0, {**_SPLIT, "running": True, "slow_maps": True}
+    ),
+    "a reshard and a loss": Scenario({"reshard": 1, "delete-shard": 1}, 0, _SPLIT),
+    "a reshard and one who leaves": Scenario({"reshard": 1, "leave": 1}, 0, _SPLIT),
+    "a reshard and no map": Scenario({"reshard": 1, "delete-map": 1}, 0, _SPLIT),
+    "there and back": Scenario({"reshard": 2}, 0, {**_SPLIT, "running": True, "collects": True}),
+    "an edited config": Scenario({"config": 1, "elect": 1}, 0, {**_SPLIT, "running": True}),
+}
+LONG = {
+    "three workers, one lost Lease": Scenario({"retarget": 1, "delete-shard": 1, "vanish": 1}, 0, {"names": (0, 1, 2)}),
+    "three workers, more moves": Scenario({"retarget": 2, "vanish": 1, "act": 2}, 0, {**_HANDOVER, "names": (0, 1, 2)}),
+    "two of one name that die": Scenario(
+        {"retarget": 1, "expire": 1, "delete-member": 1, "crash": 1}, 0, {"names": (0, 0, 1)}
+    ),
+    "there and back, an election": Scenario(
+        {"reshard": 2, "elect": 1}, 0, {**_SPLIT, "running": True, "collects": True}
+    ),
+    "useless members, a move and a loss": Scenario({"retarget": 1, "stuck": 1, "blind": 1, "delete-shard": 1}, 0),
+    "a reshard, a death and a loss": Scenario({"reshard": 1, "crash": 1, "delete-shard": 1}, 0, _SPLIT),
+    "three in office": Scenario({"elect": 2, "retarget": 1, "lost-answer": 1, "crash": 1}, 0, {"slow_maps": True}),
+}
+SCENARIOS = {**MAIN, **LONG}

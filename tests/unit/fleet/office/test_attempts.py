@@ -1,0 +1,97 @@
+"""One record's trouble does not keep the coordinator from the others."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from fleet.office.attempts import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Attempts
+from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.records.object_names import Kind
+from fleet.records.record import MemberRecord
+from tests.unit.fleet.ownership import LEASE_SECONDS, Fleet, Wire, running
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def refused() -> None:
+    raise CoordinationUnavailable("403")
+
+
+async def conflicted() -> None:
+    raise CasConflict("it moved")
+
+
+async def carried_out() -> None:
+    """Nothing is in its way."""
+
+
+async def test_what_fails_is_left_alone_for_a_pause_that_doubles() -> None:
+    clock = Clock()
+    attempts = Attempts(clock)
+    tried = []
+    for _ in range(2000):
+        if await _tried(attempts):
+            tried.append(clock.now)
+        clock.now += 0.01
+    pauses = [later - earlier for earlier, later in pairwise(tried)]
+    assert pauses[:4] == pytest.approx([FIRST_PAUSE_SECONDS, 1.0, 2.0, LONGEST_PAUSE_SECONDS], abs=0.02)
+    assert max(pauses) == pytest.approx(LONGEST_PAUSE_SECONDS, abs=0.02)
+
+
+async def _tried(attempts: Attempts) -> bool:
+    await attempts.make("fence a", refused)
+    try:
+        attempts.settle()
+    except CoordinationUnavailable:
+        return True
+    return False
+
+
+async def test_others_are_tried_and_the_first_error_is_raised_once() -> None:
+    attempts = Attempts(Clock())
+    assert not await attempts.make("fence a", refused)
+    assert not await attempts.make("fence b", conflicted)
+    assert await attempts.make("fence c", carried_out)
+    with pytest.raises(CoordinationUnavailable):
+        attempts.settle()
+    attempts.settle()
+
+
+async def test_a_conflict_is_tried_again_at_once() -> None:
+    attempts = Attempts(Clock())
+    assert not await attempts.make("retire r", conflicted)
+    assert await attempts.make("retire r", carried_out)
+
+
+class RefusedFences(Wire):
+    """May do everything but write the record of one member, as where somebody took the right to this Lease away."""
+
+    async def write_member(self, new: MemberRecord, replaces: str, *, not_after: float | None = None) -> MemberRecord:
+        if new.name == "a":
+            raise CoordinationUnavailable("write of web-member-a: 403 Forbidden")
+        return await super().write_member(new, replaces, not_after=not_after)
+
+
+@pytest.mark.looptime(noop_cycles=0)
+async def test_a_fence_that_is_refused_for_ever_stops_nothing_else() -> None:
+    fleet = Fleet(ranges=10)
+    fleet.wires["agent"] = RefusedFences(fleet.store, fleet.faults("agent"))
+    async with running(fleet, "a", "b", "c", "d", "e"):
+        await fleet.crash("a")
+        await fleet.crash("b")
+        fleet.start("f")
+        await fleet.until(
+            lambda: (found := fleet.member("b")) is not None and found.holder is None, 3 * LEASE_SECONDS, "b is fenced"
+        )
+        await fleet.until(lambda: fleet.holds("f") != [], 2 * LEASE_SECONDS, "ranges move to f")
+        survivor = fleet.member("a")
+        assert survivor is not None
+        assert survivor.holder is not None
+        assert fleet.store.of(Kind.MAP)
