@@ -20,11 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Resharding:
-    """Stateless but for what it has said already."""
+    """Remembers nothing: all of it is in the map."""
 
     def __init__(self, config: ConfigFollower) -> None:
         self.config = config
-        self._said = ""
 
     def next_map(self, look: Look, cuts: Sequence[Cut] = ()) -> ShardMap | None:
         """The map to be written instead of any other, None when the layout stays. cuts: of the planner."""
@@ -64,6 +63,7 @@ class Resharding:
             else:
                 boundaries = cut_boundaries(boundaries, [cut_of(each)], key)
                 cuts.append(each)
+                log.info("reshard: request %d, %s", each.number, cut_of(each))
         found = relaid(look.map, boundaries, key, look.shards) if cuts else look.map
         return replace(found, requests_done=max(each.number for each in new))
 

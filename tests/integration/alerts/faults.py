@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, ExpireWatch, LostAck, Refuse, Silence
 from shards import Context, Controller, NotReadyYet, Request, Result
-from shards.objects import Object, Resource
+from shards.objects import Key, Object, Resource
+from shards.queue.suspects import DEATHS
 from shards.settings import ClientSettings
 from shards.testing.virtual_time import loop_seconds
 from tests.integration.alerts.scraped_fleet import AGENT, ScrapedFleet
@@ -120,6 +121,14 @@ async def failing_key(scene: Scene) -> None:
         raise ValueError("wrong")
 
     scene.happens["site-3"] = fails
+    await scene.change("site-3", 1)
+
+
+async def quarantined_key(scene: Scene) -> None:
+    site = await scene.fleet.client.get(WEBSITES, "default", "site-3")
+    key = Key("default", "site-3", site["metadata"]["uid"])
+    for runtime in scene.fleet.runtimes.values():
+        runtime.suspects.follow({("websites", key): DEATHS})
     await scene.change("site-3", 1)
 
 
@@ -265,6 +274,7 @@ FAULTS = {
     "an object that changes all the time": Fault(hot_key, "ShardfleetHotKey", 14),
     "a reconcile that takes its time": Fault(slow_reconciles, "ShardfleetReconcilesSlow", 18),
     "a reconcile that fails": Fault(failing_key, "ShardfleetKeysKeepFailing", 13),
+    "a reconcile that ended three workers": Fault(quarantined_key, "ShardfleetKeysQuarantined", 10),
     "a reconcile that is never ready": Fault(waiting_key, "ShardfleetKeysWait", 18),
     "a transform that raises": Fault(broken_hook, "ShardfleetHooksFail", 10),
     "more work than can be done": Fault(growing_queue, "ShardfleetQueueGrows", 17, slots=1),
