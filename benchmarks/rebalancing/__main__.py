@@ -28,7 +28,6 @@ import msgspec
 from benchmarks.rebalancing.bench import Bench, Measure, say
 from benchmarks.rebalancing.report import DOCUMENT, Section, write
 from benchmarks.rebalancing.servers import BenchServer, embedded, real
-from benchmarks.rebalancing.stage import NotReached
 from benchmarks.table import Row, conclude
 from tests.cluster.gobuild import BuildFailed, cache_root
 from tests.cluster.server import StartFailed
@@ -74,15 +73,10 @@ def _started(name: str, directory: Path, open_servers: ExitStack) -> BenchServer
 
 
 def _measured(name: str, bench: Bench) -> Section:
-    """A measurement that does not come to its end counts as missed, and the next one is made all the same."""
     measure: Measure = importlib.import_module(f"benchmarks.rebalancing.measurements.{name}").measure
     say(f"{name} begins; load {os.getloadavg()[0]:.1f}")
     began = time.monotonic()
-    try:
-        rows = list(asyncio.run(_awaited(measure, bench)))
-    except NotReached as failure:
-        say(f"{name}: {failure}")
-        rows = [Row(f"{name} came to its end", 0, "", 1, at_least=True)]
+    rows = asyncio.run(_awaited(measure, bench))
     if bench.quick:
         rows = [msgspec.structs.replace(row, target=None) if row.unit else row for row in rows]
     say(f"{name} took {time.monotonic() - began:.0f} s")

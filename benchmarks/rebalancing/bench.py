@@ -27,12 +27,29 @@ class Bench:
 
 
 Measure = Callable[[Bench], Awaitable[list[Row]]]
-"""One part of the table. Raises NotReached when a fleet does not get where the measurement begins."""
+"""One part of the table."""
+
+
+class NotReached(Exception):
+    """A fleet did not get where a measurement begins, or never came to what it waits for."""
 
 
 def say(line: str) -> None:
     """How far it is, to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+async def on_each_server(bench: Bench, name: str, measured: Callable[[BenchServer], Awaitable[list[Row]]]) -> list[Row]:
+    """The rows of all servers. Where a fleet does not get where it should, that is a missed row, and the next server is
+    measured all the same. name: of the measurement."""
+    rows: list[Row] = []
+    for server in bench.servers:
+        try:
+            rows += await measured(server)
+        except NotReached as failure:
+            say(f"{name}: {failure}")
+            rows.append(Row(f"{name} came to its end, {server.name}", 0, "", 1, at_least=True))
+    return rows
 
 
 def median_and_worst(

@@ -69,7 +69,7 @@ class Depot:
         self.count = max(self.count, count)
 
     async def clear(self) -> None:
-        """Removes them again, so that the next fleet's server holds what that fleet needs."""
+        """Removes them again, for a server that others use too."""
         numbers = iter(range(self.count))
 
         async def some() -> None:

@@ -32,10 +32,11 @@ PREFIX = "bench-"
 
 
 class BenchServer(Protocol):
-    """name: as rows call it."""
+    """name: as rows call it. shared: whether others use it too, so that nothing may be left behind."""
 
     name: str
     kubeconfig: Path
+    shared: bool
 
     def writes(self, namespace: str) -> list[Entry]:
         """All of them in the namespace so far, in commit order."""
@@ -46,6 +47,7 @@ class Embedded:
     """Follows the recorder of a `fleet serve`."""
 
     name = "embedded"
+    shared = False
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
@@ -69,8 +71,9 @@ class Real:
 
     name = "real"
 
-    def __init__(self, kubeconfig: Path, audit_log: Path) -> None:
+    def __init__(self, kubeconfig: Path, audit_log: Path, *, shared: bool = False) -> None:
         self.kubeconfig = kubeconfig
+        self.shared = shared
         self._log = audit_log
         self._read = audit_log.stat().st_size if audit_log.exists() else 0
         self._lines: list[bytes] = []
@@ -110,7 +113,7 @@ def real(directory: Path, say: Say) -> Iterator[Real]:
     """That of $REAL_KUBECONFIG, or a new one, empty. Raises BuildFailed, StartFailed."""
     given = os.environ.get("REAL_KUBECONFIG")
     if given:
-        yield Real(Path(given), Path(given).with_name("audit.log"))
+        yield Real(Path(given), Path(given).with_name("audit.log"), shared=True)
         return
     directory.mkdir(parents=True, exist_ok=True)
     policy = directory / "bench-policy.yaml"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.rebalancing.bench import NotReached
 from benchmarks.rebalancing.depot import Depot
 from benchmarks.rebalancing.evidence import Notes, held_now
 from benchmarks.rebalancing.servers import PREFIX, BenchServer
@@ -178,13 +179,9 @@ class Stage:
         raise NotReached(f"{record.holder} is none of {sorted(self.pods)}")
 
 
-class NotReached(Exception):
-    """A fleet did not get where a row begins, or never came to what the row waits for."""
-
-
 @contextlib.asynccontextmanager
 async def staged(server: BenchServer, name: str, root: Path, *, whole: bool = False) -> AsyncIterator[Stage]:
-    """A stage without pods or parcels. At its end the pods are ended and the parcels removed.
+    """A stage without pods or parcels. At its end the pods are ended.
 
     root: everything that is written stays in a directory below it.
     """
@@ -203,6 +200,7 @@ async def staged(server: BenchServer, name: str, root: Path, *, whole: bool = Fa
                 yield stage
             finally:
                 await asyncio.to_thread(stage.end)
-                await depot.clear()
+                if server.shared:
+                    await depot.clear()
     finally:
         await transport.close()

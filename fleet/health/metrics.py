@@ -54,6 +54,22 @@ class FleetMetrics(Telemetry):
             "Ranges of the map that nobody holds, as the coordinator sees it.",
             registry=registry,
         )
+        self.longest_unowned = Gauge(
+            "shardfleet_unowned_seconds",
+            "Time for which the key that has waited longest has had no living owner, as Leases say.",
+            registry=registry,
+        )
+        self.unowned_share = Gauge(
+            "shardfleet_unowned_share", "Part of the hash space without a living owner, 0 to 1.", registry=registry
+        )
+        self.ownership_seen = Gauge(
+            "shardfleet_ownership_seen", "1 while this agent can see who owns what.", registry=registry
+        )
+        self.double_owners = Gauge(
+            "shardfleet_double_owners",
+            "Findings of two owners of one key in the last two minutes.",
+            registry=registry,
+        )
         self.handovers = Counter(
             "shardfleet_handovers_total", "Steps of ranges on this member.", ["phase"], registry=registry
         )
@@ -99,8 +115,7 @@ class FleetMetrics(Telemetry):
         )
         self.keys_quarantined = Counter(
             "shardfleet_keys_quarantined_total",
-            "Keys that were quarantined because they ended workers, by controller.",
-            ["controller"],
+            "Keys that were quarantined because they ended workers.",
             registry=registry,
         )
         self.recycles = Counter(
@@ -132,7 +147,7 @@ class FleetMetrics(Telemetry):
         self.fences.inc()
 
     def key_quarantined(self, entry: QuarantineEntry) -> None:
-        self.keys_quarantined.labels(entry.controller).inc()
+        self.keys_quarantined.inc()
 
     def recycled(self) -> None:
         self.recycles.inc()

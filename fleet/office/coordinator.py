@@ -95,6 +95,10 @@ class Coordinator:
         return self._view
 
     @property
+    def has_view(self) -> bool:
+        return self._view is not None
+
+    @property
     def unowned_ranges(self) -> int:
         """Ranges of the map that nobody holds, as far as the view shows."""
         if self._view is None or self._view.map is None:

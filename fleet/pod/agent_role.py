@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config import FleetConfig
@@ -11,6 +14,7 @@ from fleet.health.agent import AgentServer
 from fleet.health.health import HealthServer
 from fleet.health.metrics import FleetMetrics, new_registry, snapshot
 from fleet.office.coordinator import Coordinator, FleetLayout
+from fleet.office.lookout import Lookout
 from fleet.pod.live_config import as_of_now, follow_config
 from fleet.pod.plan import PRODUCT, RunPlan
 from fleet.pod.preflight import check_key
@@ -19,6 +23,7 @@ from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import identity_of
+from shards.clock import boot_seconds
 from shards.metrics import RequestMetrics
 from shards.transport.kube import KubeTransport, connect
 
@@ -38,9 +43,10 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     registry = new_registry()
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
+    coordination = _coordination(start, plan, transport)
     coordinator = None
     if is_candidate(plan.pod, config.coordination.candidates):
-        coordinator = _make_coordinator(start, plan, transport, metrics)
+        coordinator = _make_coordinator(start, plan, coordination, metrics)
 
     def status() -> dict[str, object]:
         return {
@@ -55,7 +61,19 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
             metrics.unowned_ranges.set(coordinator.unowned_ranges)
             metrics.coordinator_epoch.set(coordinator.epoch)
             metrics.frozen.set(int(coordinator.orders.controls.frozen is not None))
+        lookout.measure(metrics)
         return snapshot(registry)
+
+    async def workers() -> Iterable[Mapping[str, Any]]:
+        return (await server.statuses()).values()
+
+    lookout = Lookout(
+        coordination,
+        view=lambda: coordinator.view if coordinator is not None and coordinator.has_view else None,
+        workers=workers,
+        clock=boot_seconds,
+        rng=random.Random(),
+    )
 
     server = AgentServer(
         host=config.agent.address,
@@ -75,6 +93,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
             coordinator.registrar.layout = _layout(plan, found)
 
     following = asyncio.create_task(follow_config(file, change), name="config file")
+    looking = asyncio.create_task(lookout.run(), name="lookout")
     try:
         if config.agent.metrics_port >= 0:
             await server.start()
@@ -82,6 +101,7 @@ async def serve(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         await _until(stop, coordinator)
     finally:
         following.cancel()
+        looking.cancel()
         await server.close()
         await health.close()
         await transport.close()
@@ -110,17 +130,23 @@ def _layout(plan: RunPlan, config: FleetConfig) -> FleetLayout:
     )
 
 
-def _make_coordinator(start: ChildStart, plan: RunPlan, transport: KubeTransport, metrics: FleetMetrics) -> Coordinator:
-    config = plan.config
+def _coordination(start: ChildStart, plan: RunPlan, transport: KubeTransport) -> KubernetesCoordination:
     agent = UserAgent(PRODUCT, member=f"{plan.pod}-agent", epoch=str(start.count), reason="coordinator")
+    return KubernetesCoordination(
+        transport,
+        fleet=plan.config.fleet,
+        namespace=plan.namespace,
+        user_agent=lambda: str(agent),
+        request_timeout_seconds=plan.config.coordination.request_seconds,
+    )
+
+
+def _make_coordinator(
+    start: ChildStart, plan: RunPlan, coordination: KubernetesCoordination, metrics: FleetMetrics
+) -> Coordinator:
+    config = plan.config
     return Coordinator(
-        KubernetesCoordination(
-            transport,
-            fleet=config.fleet,
-            namespace=plan.namespace,
-            user_agent=lambda: str(agent),
-            request_timeout_seconds=config.coordination.request_seconds,
-        ),
+        coordination,
         _layout(plan, config),
         Incarnation(f"{start.supervisor_id}.agent", start.count),
         lease_seconds=config.coordination.lease_seconds,

@@ -43,9 +43,10 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One end of a worker with reconciles in flight. ended: how, in words. words: its last ones. at: seconds since
-    1970."""
+    """One end of a worker with reconciles in flight. name: of the incarnation, so that nobody counts it twice. ended:
+    how, in words. words: its last ones. at: seconds since 1970."""
 
+    name: str
     flights: tuple[Flight, ...]
     ended: str
     words: str
@@ -130,12 +131,12 @@ class DeathBook:
         self.flights = flights
         self._uncounted: tuple[Death, ...] = ()
 
-    def died(self, ended: str, words: str, at: float) -> None:
-        """The child is dead, and reaped. at: seconds since 1970."""
+    def died(self, name: str, ended: str, words: str, at: float) -> None:
+        """The child is dead, and reaped. Arguments as of Death."""
         if self.flights.are_counted:
             self._uncounted = ()
         if flights := self.flights.read():
-            self._uncounted = (*self._uncounted, Death(flights, ended, words, at))[-MOST_DEATHS:]
+            self._uncounted = (*self._uncounted, Death(name, flights, ended, words, at))[-MOST_DEATHS:]
         self.flights.clear()
 
     def for_the_next(self) -> tuple[Death, ...]:

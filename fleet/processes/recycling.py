@@ -113,7 +113,7 @@ class Recycler:
 
     def _attend(self, child: Child, now: float) -> None:
         assert child.recycled_at is not None, "only of one that was asked"
-        if child.started_at > child.recycled_at:
+        if child.started_at >= child.recycled_at:
             if child.pid and now - child.started_at >= SETTLED_SECONDS:
                 child.recycled_at = None
         elif child.pid and now - child.recycled_at >= self._grace_seconds:

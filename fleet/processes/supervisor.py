@@ -38,6 +38,7 @@ from fleet.processes.child import (
 )
 from fleet.processes.children import ChildRecord, prepare, write_children
 from fleet.processes.exitcodes import EX_CONFIG, EX_OK, EX_RECYCLED, EX_SOFTWARE, describe, exit_code_of
+from fleet.processes.frozen import kill_frozen
 from fleet.processes.prctl import set_child_subreaper
 from fleet.processes.recycling import Recycler, RecycleSettings
 from fleet.processes.shutdown import Shutdown
@@ -48,11 +49,6 @@ __all__ = ["ChildSpec", "ChildStart", "Supervisor"]
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LOOK_SECONDS = 0.25
 """How often children are looked at when no signal arrives."""
-_STALE_SECONDS = 1.0
-"""A heartbeat comes every 0.1 s; ten missing ones are a frozen process, not a slow one."""
-_SECOND_LOOK_SECONDS = 0.2
-"""A frozen child is killed only when it is still frozen a moment later: after a pause of the whole machine the
-supervisor may run first, and a child that then comes to itself deals with its deadline on its own."""
 _CLEARING_SECONDS = 1.0
 """How long the next incarnation waits for the process group of the last one to become empty."""
 _CLEARING_LOOK_SECONDS = 0.01
@@ -130,7 +126,7 @@ class Supervisor:
         if arrived is not None and arrived.si_signo in (signal.SIGTERM, signal.SIGINT):
             self._told_to_stop(arrived.si_signo)
         self._shutdown.advance()
-        self._kill_frozen()
+        kill_frozen(self._running(), self._clock(), self._log)
         if not self._shutdown.begun:
             self._recycler.look()
         self._start_due()
@@ -230,7 +226,7 @@ class Supervisor:
         now = self._clock()
         uptime = now - child.started_at
         child.group, child.pid, child.ended_at = child.pid or child.group, 0, now
-        child.book.died(describe(exit_code), child.heartbeat.words, time.time())
+        child.book.died(f"{self._id}.{child.label}", describe(exit_code), child.heartbeat.words, time.time())
         if child.group and group_is_empty(child.group):
             child.group = 0
         if child.spec.agent:
@@ -276,23 +272,6 @@ class Supervisor:
             self._log.warning("second %s: killing what is left", signal.Signals(signum).name)
             self._fail(128 + signum)
             self._shutdown.kill()
-
-    def _kill_frozen(self) -> None:
-        """The second line behind the watchdog in the child."""
-        now = self._clock()
-        for child in self._running():
-            if not child.heartbeat.frozen(now, _STALE_SECONDS):
-                child.stale_since = None
-            elif child.stale_since is None:
-                child.stale_since = now
-            elif now >= child.stale_since + _SECOND_LOOK_SECONDS:
-                self._log.error(
-                    "%s has not moved for %.1f s and is past its deadline: killed",
-                    child.name,
-                    now - child.heartbeat.last,
-                )
-                child.kill_group()
-                child.stale_since = math.inf  # killed once; it is reaped when the kernel lets go of it
 
     def _kill_all(self) -> None:
         """On the way out, after an error too: nothing is left behind."""

@@ -2,7 +2,7 @@
 
     {"keys": [{"controller": "websites", "namespace": "team-a", "name": "shop", "uid": "4a1c...", "deaths": 3,
                "since": 1764500000, "last": 1764500012, "ended": "SIGSEGV", "words": "", "worker": "web-3-0",
-               "generation": 4, "revisions": ["web-7c9f"]}]}
+               "generation": 4, "revisions": ["web-7c9f"], "counted": ["6e0f....worker-0#7"]}]}
 
 A key with `shards.queue.suspects.DEATHS` deaths is not reconciled; one with fewer is a suspect until a run of it ends.
 Workers write it, and people may edit it. Fields that this program does not know are kept by whoever writes.
@@ -28,6 +28,7 @@ FORGOTTEN_SECONDS = 24 * 3600
 
 LONGEST_WORDS = 200
 _MOST_REVISIONS = 8
+_MOST_COUNTED = 4
 
 
 class QuarantineUnreadable(ValueError):
@@ -38,7 +39,8 @@ class QuarantineUnreadable(ValueError):
 class QuarantineEntry:
     """since, last: of its first and its last death, in seconds since 1970. ended: how the worker ended last. words: its
     last ones. worker: its member's name. generation: of the object's spec when it ran last, 0 where unknown.
-    revisions: of the fleet, that it was tried with. other: what else is written there."""
+    revisions: of the fleet, that it was tried with. counted: names of the deaths that were counted last, so that one
+    whose answer was lost is not counted again. other: what else is written there."""
 
     controller: str
     key: Key
@@ -50,6 +52,7 @@ class QuarantineEntry:
     worker: str = ""
     generation: int = 0
     revisions: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
     other: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -75,13 +78,16 @@ class Quarantine:
     def died(self, seen: QuarantineEntry) -> Quarantine:
         """One more death of a key, as `seen` tells of it."""
         known = self.entries.get(seen.suspect)
+        if known is not None and set(seen.counted) & set(known.counted):
+            return self
         deaths = 1 if known is None else known.deaths + 1
         revisions = known.revisions if known is not None else ()
         # The newest last. Those that are forgotten are tried once more, should they come back.
         revisions = (*(each for each in revisions if each not in seen.revisions), *seen.revisions)[-_MOST_REVISIONS:]
         since = seen.last if known is None else known.since
-        other = {} if known is None else known.other
-        entry = replace(seen, deaths=deaths, since=since, revisions=revisions, other=other)
+        other, counted = ({}, ()) if known is None else (known.other, known.counted)
+        counted = (*counted, *seen.counted)[-_MOST_COUNTED:]
+        entry = replace(seen, deaths=deaths, since=since, revisions=revisions, counted=counted, other=other)
         return self._with(entry)
 
     def cleared(self, suspect: Suspect, deaths: int) -> Quarantine:
@@ -120,6 +126,7 @@ class Quarantine:
 
 _TEXTS = ("controller", "namespace", "name", "uid", "ended", "words", "worker")
 _NUMBERS = ("deaths", "since", "last", "generation")
+_LISTS = ("revisions", "counted")
 
 
 def parse_quarantine(text: str) -> Quarantine:
@@ -130,7 +137,8 @@ def parse_quarantine(text: str) -> Quarantine:
         body = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise QuarantineUnreadable(f"it is not a JSON object: {error}") from error
-    keys = body.pop("keys", None) or []
+    keys = body.pop("keys", None)
+    keys = [] if keys is None else keys
     if not isinstance(keys, list):
         raise QuarantineUnreadable("keys: write a list of objects")
     entries = [_entry(f"keys[{index}]", each) for index, each in enumerate(keys)]
@@ -153,17 +161,19 @@ def _entry(path: str, found: Any) -> QuarantineEntry:
     rest = dict(found)
     texts = {name: rest.pop(name, "") for name in _TEXTS}
     numbers = {name: rest.pop(name, 0) for name in _NUMBERS}
-    revisions = rest.pop("revisions", [])
+    lists = {name: rest.pop(name, []) for name in _LISTS}
     for name, value in texts.items():
         if not isinstance(value, str):
             raise QuarantineUnreadable(f"{path}.{name}: write a text in quotes")
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise QuarantineUnreadable(f"{path}.{name}: write a whole number, at least 0")
-    if not isinstance(revisions, list) or not all(isinstance(each, str) for each in revisions):
-        raise QuarantineUnreadable(f"{path}.revisions: write a list of texts")
+    for name, value in lists.items():
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise QuarantineUnreadable(f"{path}.{name}: write a list of texts")
     key = Key(texts.pop("namespace"), texts.pop("name"), texts.pop("uid"))
-    return QuarantineEntry(key=key, **texts, **numbers, revisions=tuple(revisions), other=rest)
+    told, counted = (tuple(lists[name]) for name in _LISTS)
+    return QuarantineEntry(key=key, **texts, **numbers, revisions=told, counted=counted, other=rest)
 
 
 def _written(entry: QuarantineEntry) -> dict[str, Any]:
@@ -181,4 +191,5 @@ def _written(entry: QuarantineEntry) -> dict[str, Any]:
         "worker": entry.worker,
         "generation": entry.generation,
         "revisions": list(entry.revisions),
+        "counted": list(entry.counted),
     }

@@ -42,11 +42,15 @@ class Coverage:
     """What one observer has seen so far. Times are readings of its own boot clock.
 
     gaps: in order, without overlaps. seen_at: when the last look was confirmed; minus infinity before the first.
+    doubtful: some owner looks silent, and a live read would say whether it is.
     """
 
     gaps: tuple[Gap, ...] = ()
     seen_at: float = float("-inf")
+    doubtful: bool = False
     watch: MemberWatch = field(default_factory=MemberWatch)
+    _deadlines: dict[Holder, float] = field(default_factory=dict)
+    """Of those that records named at the last look."""
 
     def observe(
         self,
@@ -63,14 +67,31 @@ class Coverage:
         nobody is silent beyond it, or an observer that sees nothing would call everybody dead.
         """
         self.watch.observe(members, now)
-        claims = list(_claims(shards, members, shard_map.floors if shard_map else {}, self.watch))
+        floors = shard_map.floors if shard_map else {}
         as_of = min(confirmed_at, now)
-        living = [claim for claim in claims if claim.until >= as_of]
-        key = shard_map.partition_key if shard_map else _usual_key(claims)
-        in_force = [claim for claim in claims if claim.partition_key is key]
-        self.gaps = tuple(_gaps(in_force, self.gaps, as_of, now))
+        living: list[Claim] = []
+        ended: list[Claim] = []
+        for record in shards:
+            if record.status is ShardStatus.ACTIVE and record.holder is not None:
+                until = self._until(record.holder, members, floors)
+                claim = Claim(record.range, record.holder, until, record.partition_key)
+                (living if until >= as_of else ended).append(claim)
+        # A holder that was fenced, or began anew, has owned nothing since its deadline, or since now.
+        ended = [each._replace(until=min(now, self._deadlines.get(each.holder, now))) for each in ended]
+        self._deadlines = {each.holder: each.until for each in (*living, *ended)}
+        self.doubtful = any(claim.until < now for claim in living)
+        key = shard_map.partition_key if shard_map else _usual_key(living)
+        self.gaps = tuple(_gaps(_of(key, living), _of(key, ended), self.gaps, now))
         self.seen_at = max(self.seen_at, confirmed_at)
         return living
+
+    def _until(self, holder: Holder, members: Mapping[str, MemberRecord], floors: Mapping[str, int]) -> float:
+        """Reading up to which it may act, by what was seen; minus infinity where it may not."""
+        member, seen = members.get(holder.member), self.watch.sightings.get(holder.member)
+        if member is None or seen is None or member.holder is None or member.epoch != holder.epoch:
+            return float("-inf")
+        alive = holder.epoch >= floors.get(holder.member, 0)
+        return acting_until(seen.since, seen.lease_seconds) if alive else float("-inf")
 
     def longest(self, now: float) -> float:
         """Seconds for which the hash that has waited longest has had no owner; 0 where all have one."""
@@ -82,41 +103,13 @@ class Coverage:
         return sum(each.last - each.first + 1 for each, _ in self.gaps) / SPACE
 
 
-def double_owners(claims: Iterable[Claim]) -> list[tuple[Claim, Claim]]:
-    """Pairs of living claims that may hold one key: ranges that overlap, or are cut by two partition keys (R7)."""
-    by_key: dict[PartitionKey, list[Claim]] = {}
-    for claim in sorted(claims, key=lambda each: each.range):
-        by_key.setdefault(claim.partition_key, []).append(claim)
-    first, *others = by_key.values() or [[]]
-    found = [(first[0], claims[0]) for claims in others]
-    for each in by_key.values():
-        found += _overlapping(each)
-    return found
-
-
-def _overlapping(ordered: Sequence[Claim]) -> Iterator[tuple[Claim, Claim]]:
-    reaching: list[Claim] = []
-    for claim in ordered:
-        reaching = [each for each in reaching if each.range.last >= claim.range.first]
-        yield from ((each, claim) for each in reaching)
-        reaching.append(claim)
-
-
 def _usual_key(claims: Iterable[Claim]) -> PartitionKey:
     [(key, _)] = Counter(claim.partition_key for claim in claims).most_common(1) or [(PartitionKey.UID, 0)]
     return key
 
 
-def _claims(
-    shards: Iterable[ShardRecord], members: Mapping[str, MemberRecord], floors: Mapping[str, int], watch: MemberWatch
-) -> Iterator[Claim]:
-    for record in shards:
-        holder = record.holder
-        if record.status is not ShardStatus.ACTIVE or holder is None or holder.epoch < floors.get(holder.member, 0):
-            continue
-        member, seen = members.get(holder.member), watch.sightings.get(holder.member)
-        if member is not None and seen is not None and member.holder is not None and member.epoch == holder.epoch:
-            yield Claim(record.range, holder, acting_until(seen.since, seen.lease_seconds), record.partition_key)
+def _of(key: PartitionKey, claims: Iterable[Claim]) -> list[Claim]:
+    return [claim for claim in claims if claim.partition_key is key]
 
 
 class _Sweep(Generic[R]):
@@ -133,21 +126,20 @@ class _Sweep(Generic[R]):
         return self._here
 
 
-def _gaps(claims: Sequence[Claim], before: Sequence[Gap], as_of: float, now: float) -> Iterator[Gap]:
-    """What no claim that lives at `as_of` covers, dated back where it was a gap before; neighbours of one age are one.
+def _gaps(living: Sequence[Claim], ended: Sequence[Claim], before: Sequence[Gap], now: float) -> Iterator[Gap]:
+    """What no living claim covers, dated back where it was a gap before; neighbours of one age are one.
 
-    What its owner's silence alone leaves has been unowned since its owner's deadline, anything else since this look.
+    What a former owner left has been unowned since that one's end, anything else since this look.
     """
-    owned, left = _Sweep(claims), _Sweep(before)
-    stretches = [each.range for each in claims] + [each.range for each in before]
+    owned, left, unowned = _Sweep(living), _Sweep(ended), _Sweep(before)
+    stretches = [each.range for each in (*living, *ended)] + [each.range for each in before]
     edges = {edge for each in stretches for edge in (each.first, each.last + 1)}
     gap: Gap | None = None
     for at, end in pairwise(sorted(edges | {0, SPACE})):
-        here = owned.at(at)
-        known = [each.since for each in left.at(at)]
-        if any(claim.until >= as_of for claim in here):
+        last_owners, known, is_owned = left.at(at), unowned.at(at), owned.at(at)
+        if is_owned:
             continue
-        since = min([max((claim.until for claim in here), default=now), *known])
+        since = min([max((claim.until for claim in last_owners), default=now), *(each.since for each in known)])
         if gap is not None and gap.range.last + 1 == at and gap.since == since:
             gap = Gap(KeyRange(gap.range.first, end - 1), since)
             continue

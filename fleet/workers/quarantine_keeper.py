@@ -150,6 +150,7 @@ class QuarantineKeeper:
                         worker=self._settings.member,
                         generation=flight.generation,
                         revisions=(self._settings.revision,) if self._settings.revision else (),
+                        counted=(death.name,),
                     )
                 )
         return quarantine

@@ -28,6 +28,7 @@ from shards.reconciling.crew import Crew
 from shards.reconciling.engine_fence import make_fence, reset_requests
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
+from shards.reconciling.first_keys import queue_all
 from shards.reconciling.gate_meters import GateMeters
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys, Relist
@@ -47,8 +48,6 @@ NO_TENURE_SECONDS = 0.1
 
 TROUBLE_SECONDS = 1.0
 """Pause after a fault in the loop itself: it must neither end nor spin."""
-QUEUE_SLICE = 200
-"""Keys that are queued in a row before other tasks of the loop get their turn."""
 
 
 class Engine:
@@ -131,11 +130,8 @@ class Engine:
         self._tasks.append(asyncio.create_task(self.add_all(), name=f"first keys {self.shard.short}"))
 
     async def add_all(self) -> None:
-        """Every primary is to be reconciled once, behind whatever changes meanwhile."""
-        for index, key in enumerate(self.stores[self.controller.primary].each_key(), start=1):
-            self.add(key, low_priority=True)
-            if index % QUEUE_SLICE == 0:
-                await asyncio.sleep(0)
+        """Every primary is to be reconciled once, behind whatever changes meanwhile, the newest first."""
+        await queue_all(self.stores[self.controller.primary], self.add)
 
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import nlargest
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -13,7 +14,7 @@ from shards.stores.indexes import NAMESPACE_INDEX, Indexes, label_index
 from shards.stores.intake import Intake
 from shards.stores.kept import PAUSED, Kept, LabelMatch, key_of, name_in, primary_in
 from shards.stores.postings import Postings
-from shards.versions import Incomparable, Version, includes
+from shards.versions import Incomparable, Version, includes, version_key
 
 TOMBSTONES = 16_384
 """Deletions remembered by UID. A forgotten one costs a live read where the view's version alone does not prove it."""
@@ -166,6 +167,11 @@ class StoreReader:
     def each_key(self) -> Iterator[Key]:
         """The same as keys; far cheaper than their metadata."""
         return (primary_in(key, kept.uid) for key, kept in self.each_held())
+
+    def newest_keys(self, count: int) -> list[Key]:
+        """Those of the objects that changed last, the last one first."""
+        newest = nlargest(count, self.each_held(), key=lambda held: version_key(held[1].version))
+        return [primary_in(key, kept.uid) for key, kept in newest]
 
     def find(self, index: str, value: str) -> Hits:
         """Names of the objects that are found under the value. Raises ConfigError for an index that is not declared."""

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +45,8 @@ def fleet_config(directory: Path, **changes: object) -> Path:
 class Pod:
     """Runs while the context is open. log: everything that its processes wrote to standard error.
 
-    revision: of the pod template, where one is told. command: that runs it, up to its options.
+    revision: of the pod template, where one is told. uid: "" for one that follows from the name. environment: beside
+    what the downward API gives. command: that runs it, up to its options.
     """
 
     name: str
@@ -54,6 +55,8 @@ class Pod:
     directory: Path
     namespace: str = "default"
     revision: str = ""
+    uid: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
     command: Sequence[str] = (FLEET, "run")
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -64,6 +67,11 @@ class Pod:
     @property
     def run_dir(self) -> Path:
         return self.directory / self.name
+
+    @property
+    def journals(self) -> Path:
+        """Where its workers note what they do."""
+        return self.directory / JOURNALS
 
     def children(self) -> dict[str, ChildRecord]:
         return read_children(self.run_dir)
@@ -83,13 +91,14 @@ class Pod:
     def __enter__(self) -> Self:
         environment = os.environ | {
             "POD_NAME": self.name,
-            "POD_UID": f"uid-of-{self.name}",
+            "POD_UID": self.uid or f"uid-of-{self.name}",
             "POD_NAMESPACE": self.namespace,
             "POD_REVISION": self.revision,
+            **self.environment,
         }
         command = [*self.command, "--config", str(self.config)]
         command += ["--kubeconfig", str(self.kubeconfig), "--run-dir", str(self.run_dir)]
-        command += ["--journal", str(self.directory / JOURNALS)]
+        command += ["--journal", str(self.journals)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=ROOT)
         return self
@@ -109,7 +118,7 @@ class Pod:
 
 def notes(directory: Path) -> list[Note]:
     """What all workers of pods in that directory have noted so far, with times since 1970."""
-    files = sorted((directory / JOURNALS).glob("*.jsonl"))
+    files = sorted((directory / JOURNALS).rglob("*.jsonl"))
     return list(on_wall_clock(note for file in files for note in decode_notes(file.read_bytes())))
 
 

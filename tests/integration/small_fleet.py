@@ -26,6 +26,7 @@ from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.health.metrics import FleetMetrics
 from fleet.office.coordinator import Coordinator, FleetLayout
+from fleet.office.lookout import Lookout
 from fleet.records.record import Incarnation
 from fleet.rules.planner import PlanSettings
 from fleet.workers.part_records import rollout_record
@@ -105,6 +106,8 @@ class SmallFleet:
     breaks: frozenset[str] = frozenset()
     """Invariants that the test breaks on purpose."""
     coordinator: Coordinator | None = None
+    lookouts: dict[str, Lookout] = field(default_factory=dict)
+    """By the name of the agent; that of the coordinator follows its view."""
     server_side_sharding: ClassVar[bool] = True
     """Whether the server filters by shard; else all shards of a member share one watch."""
 
@@ -135,6 +138,34 @@ class SmallFleet:
             telemetry=self.telemetry[name],
         )
         self._tasks[name] = asyncio.create_task(self.coordinator.run(), name=name)
+        self.start_lookout(name, self.coordinator)
+
+    def start_lookout(self, name: str, coordinator: Coordinator | None = None, *, follows: bool = False) -> Lookout:
+        """What every agent keeps. coordinator: of a candidate's agent. follows: as that does, without one."""
+        agent = str(UserAgent(PRODUCT, member=name, epoch="1", reason="coordinator"))
+        registry = self.registries.setdefault(name, CollectorRegistry())
+        coordination = self._coordination(lambda: agent, self.transport(registry))
+        own = coordination.watch(members=True) if follows else None
+
+        async def workers() -> list[dict[str, Any]]:
+            return [worker.status() for worker in self.members.values()]
+
+        async def looks() -> None:
+            try:
+                await lookout.run()
+            finally:
+                if own is not None:
+                    await own.close()
+
+        lookout = self.lookouts[name] = Lookout(
+            coordination,
+            view=lambda: coordinator.view if coordinator is not None and coordinator.has_view else own,
+            workers=workers,
+            clock=loop_seconds,
+            rng=random.Random(4),
+        )
+        self._tasks[f"lookout of {name}"] = asyncio.create_task(looks(), name=f"lookout of {name}")
+        return lookout
 
     def join(self, name: str, *, reaped: bool = False) -> Worker:
         """Start a member; again under the same name after `crash`. reaped: its supervisor saw the old process die."""
@@ -227,10 +258,12 @@ class SmallFleet:
 
     async def crash(self, name: str) -> None:
         """Ends without a release and without leaving, as a killed process does."""
-        task = self._tasks.pop(name)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        tasks = [task for each in (name, f"lookout of {name}") if (task := self._tasks.pop(each, None)) is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self.members.pop(name, None)
+        self.lookouts.pop(name, None)
 
     def verdict(self) -> Verdict:
         assert self.server.recorder is not None

@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks.rebalancing.bench import Bench, say
+from benchmarks.rebalancing.bench import Bench, on_each_server, say
 from benchmarks.rebalancing.evidence import Gap, handovers, is_change, is_status_write, percentile, reactions, spent
+from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.rebalancing.stage import Stage, staged
 from benchmarks.table import Row
 from fleet.records.coordination import CasConflict
@@ -49,11 +50,11 @@ class Stretch:
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
+    async def on(server: BenchServer) -> list[Row]:
         async with staged(server, "handovers", bench.directory) as stage:
-            rows += await _measured(stage, bench)
-    return rows
+            return await _measured(stage, bench)
+
+    return await on_each_server(bench, "handovers", on)
 
 
 async def _measured(stage: Stage, bench: Bench) -> list[Row]:

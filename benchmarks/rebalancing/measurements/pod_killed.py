@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
-from benchmarks.rebalancing.bench import Bench, median_and_worst, say
+from benchmarks.rebalancing.bench import Bench, NotReached, median_and_worst, on_each_server, say
 from benchmarks.rebalancing.evidence import openings
-from benchmarks.rebalancing.stage import NotReached, Stage, staged
+from benchmarks.rebalancing.servers import BenchServer
+from benchmarks.rebalancing.stage import Stage, staged
 from benchmarks.table import Row
 
 PODS = ("pod-0", "pod-1", "pod-2")
@@ -26,16 +27,16 @@ WATCHED_SECONDS = 40.0
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
+    async def on(server: BenchServer) -> list[Row]:
         async with staged(server, "pod-killed", bench.directory) as stage:
             ordinary, coordinator = await _times(stage, bench)
-        name = "until every key is owned, lease of 8 s"
-        rows += median_and_worst(f"SIGKILL of a pod {name}, {server.name}", ordinary, "s", TARGET_SECONDS)
-        rows += median_and_worst(
-            f"SIGKILL of the coordinator's pod {name}, {server.name}", coordinator, "s", COORDINATOR_TARGET_SECONDS
-        )
-    return rows
+        name = f"until every key is owned, lease of 8 s, {server.name}"
+        return [
+            *median_and_worst(f"SIGKILL of a pod {name}", ordinary, "s", TARGET_SECONDS),
+            *median_and_worst(f"SIGKILL of the coordinator's pod {name}", coordinator, "s", COORDINATOR_TARGET_SECONDS),
+        ]
+
+    return await on_each_server(bench, "pod_killed", on)
 
 
 async def _times(stage: Stage, bench: Bench) -> tuple[list[float | None], list[float | None]]:

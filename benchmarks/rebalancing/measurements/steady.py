@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from benchmarks.rebalancing.bench import Bench, say
+from benchmarks.rebalancing.bench import Bench, on_each_server, say
 from benchmarks.rebalancing.evidence import renewals_per_second, spent
 from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.rebalancing.stage import staged
@@ -16,7 +16,7 @@ PER_POD = 2
 FEW, MANY = 16, 1_024
 OBJECTS = 1_000
 CHANGES_PER_SECOND = 20
-WATCHED_SECONDS = 40.0
+WATCHED_SECONDS = 30.0
 SETTLE_SECONDS = 5.0
 START_SECONDS = 240.0
 
@@ -27,17 +27,17 @@ SAME = 0.05
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
+    async def on(server: BenchServer) -> list[Row]:
         most = WRITES_PER_SECOND * (len(PODS) * PER_POD + 1)
         few = await _rate(server, bench, FEW)
         many = await _rate(server, bench, bench.size(MANY, 64))
-        rows += [
+        return [
             Row(f"Lease writes of 4 workers and a coordinator, 16 shards, {server.name}", round(few, 3), "1/s", most),
             Row(f"Lease writes of the same, 1,024 shards, {server.name}", round(many, 3), "1/s", most),
             Row(f"the same, ratio, {server.name}", round(many / few, 4), "x", 1 + SAME),
         ]
-    return rows
+
+    return await on_each_server(bench, "steady", on)
 
 
 async def _rate(server: BenchServer, bench: Bench, shards: int) -> float:

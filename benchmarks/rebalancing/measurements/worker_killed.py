@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from benchmarks.rebalancing.bench import Bench, median_and_worst, say
+from benchmarks.rebalancing.bench import Bench, median_and_worst, on_each_server, say
 from benchmarks.rebalancing.evidence import is_status_write
+from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.rebalancing.stage import Stage, staged
 from benchmarks.table import Row
 from fleet.devcluster.recording.journal import Entry
@@ -30,14 +31,13 @@ WATCHED_SECONDS = 10.0
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
+    async def on(server: BenchServer) -> list[Row]:
         async with staged(server, "worker-killed", bench.directory) as stage:
             times = await _times(stage, bench)
-        rows += median_and_worst(
-            f"SIGKILL of a worker until its first key is reconciled, {server.name}", times, "s", TARGET_SECONDS
-        )
-    return rows
+        name = f"SIGKILL of a worker until its first key is reconciled, {server.name}"
+        return median_and_worst(name, times, "s", TARGET_SECONDS)
+
+    return await on_each_server(bench, "worker_killed", on)
 
 
 async def _times(stage: Stage, bench: Bench) -> list[float | None]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from benchmarks.rebalancing.bench import Bench, say
+from benchmarks.rebalancing.bench import Bench, on_each_server, say
 from benchmarks.rebalancing.evidence import Spent, handovers, spent
+from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.rebalancing.stage import Stage, staged
 from benchmarks.table import Row
 
@@ -25,11 +26,11 @@ MAPS_A_ROUND = 1
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
+    async def on(server: BenchServer) -> list[Row]:
         async with staged(server, "writes", bench.directory) as stage:
-            rows += await _rows(stage, bench)
-    return rows
+            return await _rows(stage, bench)
+
+    return await on_each_server(bench, "writes", on)
 
 
 async def _rows(stage: Stage, bench: Bench) -> list[Row]:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from fleet.devcluster.faults import Match
-from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, LostAck, Refuse, Silence
+from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, ExpireWatch, LostAck, Refuse, Silence
 from shards import Context, Controller, NotReadyYet, Request, Result
 from shards.objects import Object, Resource
 from shards.settings import ClientSettings
@@ -20,6 +20,7 @@ from tests.integration.alerts.scraped_fleet import AGENT, ScrapedFleet
 from tests.integration.small_fleet import WEBSITES, website
 
 CONFIGMAPS = Resource.parse("v1/configmaps")
+LEASES = Resource.parse("coordination.k8s.io/v1/leases")
 MEMBERS = ("web-0", "web-1")
 Injection = Callable[["Scene"], Awaitable[None]]
 
@@ -214,6 +215,29 @@ async def no_coordinator(scene: Scene) -> None:
     scene.fleet.coordinator = None
 
 
+async def hidden_leases(scene: Scene) -> None:
+    """The permission to see Leases is taken from the agents; the workers keep theirs."""
+    leases = Match(member=AGENT, verbs=("get", "list", "watch"), resource=str(LEASES))
+    scene.fleet.server.faults.inject(Refuse(match=leases, status=403))
+    scene.fleet.server.faults.inject(ExpireWatch(match=leases))
+
+
+async def second_lease(scene: Scene) -> None:
+    """Somebody writes a Lease for a part of a range that has an owner, and names another one in it."""
+    leases = (await scene.fleet.client.list(LEASES, "default"))["items"]
+    held = [each for each in leases if "-shard-" in each["metadata"]["name"]]
+    one, other = held[0], next(each for each in held if _holder(each) != _holder(held[0]))
+    name = one["metadata"]["name"]
+    body = {**one, "metadata": {key: one["metadata"][key] for key in ("namespace", "labels", "annotations")}}
+    body["metadata"]["name"] = f"{name[:-16]}{int(name[-16:], 16) >> 1:016x}"
+    body["spec"] = {**one["spec"], "holderIdentity": _holder(other)}
+    await scene.fleet.client.create(LEASES, "default", body)
+
+
+def _holder(lease: Object) -> str:
+    return str(lease["spec"]["holderIdentity"])
+
+
 async def dying_worker(scene: Scene) -> None:
     async def dies(count: int) -> None:
         await scene.fleet.crash("web-1")
@@ -252,5 +276,7 @@ FAULTS = {
     "a limit of requests that is too low": Fault(low_limit, "ShardfleetRequestsHeldBack", 15),
     "pods that are gone": Fault(no_members, "ShardfleetRangesUnowned", 10),
     "an agent that is gone": Fault(no_coordinator, "ShardfleetNoCoordinator", 10),
+    "Leases that no agent may see": Fault(hidden_leases, "ShardfleetOwnersUnseen", 10),
+    "a Lease that somebody made up": Fault(second_lease, "ShardfleetTwoOwners", 10),
     "a worker that dies again and again": Fault(dying_worker, "ShardfleetWorkerRestarts", 10),
 }

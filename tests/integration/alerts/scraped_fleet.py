@@ -91,6 +91,8 @@ class ScrapedFleet(SmallFleet):
         agent.coordinator.set(int(coordinator is not None and coordinator.in_office))
         if coordinator is not None:
             agent.unowned_ranges.set(coordinator.unowned_ranges)
+        if (lookout := self.lookouts.get(AGENT)) is not None:
+            lookout.measure(agent)
         for name, worker in self.members.items():
             for runner in worker.runners.values():
                 if runner.shard is not None:

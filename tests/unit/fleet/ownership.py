@@ -119,11 +119,11 @@ class FakeShard:
     def waiting(self, most: int) -> list[WaitingKey]:
         return []
 
-    def generation_of(self, controller: str, key: Key) -> int | None:
-        return None
-
     def figures(self) -> list[Figures]:
         return []
+
+    def generation_of(self, controller: str, key: Key) -> int | None:
+        return 1
 
     @property
     def closed(self) -> str:

@@ -290,6 +290,29 @@ class TestStandby:
         await settled()
         assert await world.exists(CONFIGMAPS, "late-page")
 
+    async def test_what_changed_during_the_standby_comes_before_all_that_the_last_owner_looked_after(
+        self, world: World
+    ) -> None:
+        runs: list[str] = []
+
+        async def body(ctx: Context, request: Request) -> None:
+            runs.append(request.name)
+            await asyncio.sleep(0.1)
+
+        for index in range(500):
+            world.website(f"s{index:03}", text="x")
+        sites = Controller("sites", primary=str(WEBSITES))
+        sites.reconcile(body)
+        shard = world.shard(sites)
+        await shard.prewarm()
+        await world.kubectl.merge_patch(WEBSITES, "default", "s300", {"spec": {"text": "y"}})
+        await settled()
+        await shard.activate(world.tenure(), None, previous_epoch=0)
+        await asyncio.sleep(0.05)
+        assert runs[0] == "s300"
+        await asyncio.sleep(20.0)
+        assert len(runs) == len(set(runs)) == 500
+
     async def test_a_standby_can_be_stopped_again_and_again(self, world: World) -> None:
         shard = world.shard(site_controller())
         await shard.prewarm()

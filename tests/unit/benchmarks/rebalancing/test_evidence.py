@@ -30,6 +30,7 @@ from shards.journal import Note, encode_notes
 from tests.unit.fleet.records.records import member
 
 WORKER = "fleet/0.1.0 m=a e=1 s=0-f k=default/p-1 u=uid-1 c=7"
+REVIEWS = "authorization.k8s.io/v1/selfsubjectaccessreviews"
 NAMES = Names("bench", "default")
 
 
@@ -119,6 +120,7 @@ class TestSpent:
             lease("bench-coordinator", 1.0, lease_from_coordinator(NAMES, holder, replaces="1", times=times)),
             Entry(1, 1.0, "update", str(CONFIG_MAPS), "default", "bench-map", status=200, user_agent="fleet/0"),
             Entry(1, 1.0, "create", "v1/events", "default", "e", status=201, user_agent="fleet/0"),
+            Entry(1, 1.0, "create", REVIEWS, "default", "", status=201, user_agent="fleet-preflight/0"),
             status("p", 1.0),
             change("p", 1.0),
             status("p", 9.0),

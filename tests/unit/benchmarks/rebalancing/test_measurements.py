@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.rebalancing.__main__ import MEASUREMENTS
-from benchmarks.rebalancing.bench import median_and_worst
+from benchmarks.rebalancing.bench import Bench, NotReached, median_and_worst, on_each_server
 from benchmarks.rebalancing.depot import PARCELS
 from benchmarks.rebalancing.evidence import Gap
 from benchmarks.rebalancing.measurements.handovers import swapped
 from benchmarks.rebalancing.measurements.rolling import per_range
 from benchmarks.rebalancing.measurements.worker_killed import first_act
+from benchmarks.rebalancing.servers import BenchServer
+from benchmarks.table import Row
 from fleet.devcluster.recording.journal import Entry
 from shards.keyrange import equal_boundaries
 from tests.unit.fleet.records.records import shard_map
@@ -65,3 +68,27 @@ def test_a_swap_takes_one_range_of_each_of_two_members_and_another_one_the_next_
     assert sorted(first.values()) == ["a", "b"]
     assert all(held[each] != target for each, target in first.items())
     assert swapped(replace(shards, version=shards.version + 1), held).keys().isdisjoint(first)
+
+
+@dataclass
+class _Server:
+    name: str
+    kubeconfig: Path = Path()
+    shared: bool = False
+
+    def writes(self, namespace: str) -> list[Entry]:
+        return []
+
+
+async def test_a_server_on_which_a_fleet_gets_nowhere_is_a_miss_and_the_next_one_is_measured() -> None:
+    async def measured(server: BenchServer) -> list[Row]:
+        if server.name == "first":
+            raise NotReached("no gate opens")
+        return [Row(f"moves, {server.name}", 3)]
+
+    bench = Bench([_Server("first"), _Server("second")], Path())
+    rows = await on_each_server(bench, "writes", measured)
+    assert [(row.quantity, row.ok) for row in rows] == [
+        ("writes came to its end, first", False),
+        ("moves, second", True),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import logging
 import os
 import re
@@ -19,6 +20,7 @@ from fleet.processes.exitcodes import EX_CONFIG
 from fleet.processes.supervisor import ChildSpec, ChildStart, Supervisor
 from shards.clock import boot_seconds
 from shards.errors import ConfigError
+from shards.objects import Key
 from tests.unit.fleet.processes.processes import Forked, gone, until
 
 
@@ -316,3 +318,32 @@ def test_a_run_directory_that_vanishes_does_not_stop_the_supervisor(tmp_path: Pa
 def test_two_children_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unique names"):
         Supervisor([_worker("worker-0"), _worker("worker-0")], supervisor_id="", run_dir=tmp_path, grace_seconds=1.0)
+
+
+def test_the_next_incarnation_is_told_what_was_in_flight_until_one_has_counted_it(tmp_path: Path) -> None:
+    def main(start: ChildStart) -> int:
+        flights = start.flights
+        assert flights is not None
+        told = [(death.ended, death.words, [f.key.name for f in death.flights]) for death in start.deaths]
+        _say(start, f"deaths={told}")
+        if start.count == 1:
+            flights.begins("websites", Key("default", "poison", "u1"), 1, 1.0)
+            start.heartbeat.say("blocked")
+            faulthandler.disable()  # pytest's, which would write where the tests' results are
+            ctypes.string_at(0)
+        if start.count == 2:
+            flights.begins("websites", Key("default", "other", "u2"), 1, 1.0)
+            os._exit(0)
+        if start.count == 3:
+            flights.counted()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return _wait_for_term(start)
+
+    with _supervised(tmp_path, _worker("worker-0", main)) as pod:
+        output = pod.output_until(lambda text: "#4 up]" in text)
+        assert "[worker-0#1 deaths=[]]" in output
+        assert "[worker-0#2 deaths=[('SIGSEGV', 'blocked', ['poison'])]]" in output
+        assert "[worker-0#3 deaths=[('SIGSEGV', 'blocked', ['poison']), ('exit code 0', '', ['other'])]]" in output
+        assert "[worker-0#4 deaths=[]]" in output
+        pod.send(signal.SIGTERM)
+        assert pod.exit_code() == 0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
-from fleet.rules.coverage import Claim, Coverage, Gap, double_owners
+from fleet.rules.coverage import Coverage, Gap
 from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import member, shard, shard_map
 
@@ -67,7 +67,9 @@ def test_nobody_is_silent_beyond_what_a_view_was_confirmed_to_show() -> None:
     lookout = Lookout()
     lookout.look(0.0, "a", "b")
     assert lookout.look(20.0, confirmed_at=5.0) == ()
+    assert lookout.coverage.doubtful
     assert lookout.look(21.0, confirmed_at=21.0) == (Gap(WHOLE, DEADLINE),)
+    assert not lookout.coverage.doubtful
 
 
 def test_a_gap_ends_with_a_claim_and_what_is_left_of_it_keeps_its_age() -> None:
@@ -117,6 +119,20 @@ def test_a_fenced_member_and_one_below_its_floor_own_nothing() -> None:
     assert lookout.look(2.0, "b") == (Gap(LOW, 1.0), Gap(HIGH, 2.0))
 
 
+def test_what_a_fenced_member_left_has_been_unowned_since_its_deadline_and_not_since_the_fence() -> None:
+    lookout = Lookout()
+    lookout.look(0.0, "a", "b")
+    lookout.members["b"] = member("b", holder=None, epoch=4, version="fenced")
+    assert lookout.look(9.0, "a") == (Gap(HIGH, DEADLINE),)
+
+
+def test_what_a_member_left_that_began_anew_has_been_unowned_since_then() -> None:
+    lookout = Lookout()
+    lookout.look(0.0, "a", "b")
+    lookout.members["b"] = member("b", epoch=4, version="anew")
+    assert lookout.look(2.0, "a") == (Gap(HIGH, 2.0),)
+
+
 def test_owners_are_owners_without_a_map() -> None:
     lookout = Lookout(shown=None)
     assert lookout.look(1.0, "a", "b") == ()
@@ -136,23 +152,6 @@ def test_only_ranges_of_the_key_in_force_cover_anything() -> None:
     del lookout.shards[LOW]
     lookout.shards[by_name] = held(by_name, "a@3")
     assert lookout.look(1.0, "a", "b") == (Gap(LOW, 1.0),)
-
-
-def claim(each: KeyRange, holder: str, key: PartitionKey = PartitionKey.UID) -> Claim:
-    found = Holder.parse(holder)
-    assert found is not None
-    return Claim(each, found, 9.0, key)
-
-
-def test_two_claims_that_share_a_hash_are_two_owners() -> None:
-    low, high, middle = claim(LOW, "a@3"), claim(HIGH, "b@3"), claim(KeyRange(LOW.last, HIGH.first), "c@1")
-    assert double_owners([high, low]) == []
-    assert double_owners([high, middle, low]) == [(low, middle), (middle, high)]
-
-
-def test_ranges_of_two_partition_keys_may_always_hold_one_key() -> None:
-    low, other = claim(LOW, "a@3"), claim(HIGH, "b@3", PartitionKey.NAMESPACE)
-    assert double_owners([other, low]) == [(low, other)]
 
 
 cuts = st.sets(st.integers(1, 15), max_size=6)

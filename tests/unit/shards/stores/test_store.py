@@ -53,6 +53,11 @@ class TestReading:
         first["metadata"]["name"] = "spoilt"
         assert view.get(named("a")) == {"metadata": {"name": "a", "resourceVersion": "5"}}
 
+    def test_the_newest_keys_are_those_of_the_highest_versions(self) -> None:
+        view = synced(meta("a", 9), meta("b", 100), meta("c", 10), meta("d", 99)).reader
+        assert [key.name for key in view.newest_keys(2)] == ["b", "d"]
+        assert [key.name for key in view.newest_keys(9)] == ["b", "d", "c", "a"]
+
     def test_objects_are_found_by_the_uid_of_their_controller_and_by_their_own(self) -> None:
         view = synced(meta("a", 5, owner="o1"), meta("b", 6, owner="o1"), meta("c", 7, owner="o2")).reader
         assert {each.name for each in view.owned_by("o1")} == {"a", "b"}
