@@ -79,7 +79,7 @@ test: check cluster ## everything: check, then all tests that need a server, the
 	$(PYTEST) tests --ignore=tests/unit --ignore=tests/clients/test_peers.py
 
 test-long: test histories peers simulate-watches ## everything, new histories, foreign controllers, a day of watch faults, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
-	$(MODEL_PYTHON) tests/model/ownership_model.py --all
+	$(MODEL_PYTHON) -m tests.model
 
 bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for one object a line; fails on a missed target
 	$(BIN)/python -m benchmarks.main_job
@@ -102,7 +102,7 @@ bench-store: setup ## the store: memory an object, CPU of ingest and reads, long
 bench-staleness: setup ## one stale key among 10,000, late watches, the gate's CPU; likewise (three minutes; DOCS=1)
 	$(BIN)/python -m benchmarks.staleness
 
-bench-rebalancing: setup cluster ## handovers, deaths, rolling restarts, resharding, plans; likewise (25 minutes; ROWS= for some, QUICK=1, DOCS=1)
+bench-rebalancing: setup cluster ## handovers, deaths, rolling restarts, resharding, plans; likewise (an hour; ROWS= for some, QUICK=1, DOCS=1)
 	$(BIN)/python -m benchmarks.rebalancing
 
 clean: ## remove .venv and the tools' caches; the cached test cluster stays

@@ -9,11 +9,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import threading
 from types import ModuleType
 from typing import Any
 
 _PACKAGES = ("kubernetes", "kubernetes.aio", "kubernetes.aio.client")
 """Each inside the one before."""
+
+_importing = threading.Lock()
+"""Configurations are read in threads. What is put in place for the import is there for one at a time."""
 
 
 class Postponed(ModuleType):
@@ -31,7 +35,12 @@ class Postponed(ModuleType):
 
 
 def import_config() -> None:
-    """Imports kubernetes.aio.config. Packages that were imported before stay as they are."""
+    """Imports kubernetes.aio.config. Packages that were imported before stay as they are. From any thread."""
+    with _importing:
+        _import_once()
+
+
+def _import_once() -> None:
     if "kubernetes.aio.config" in sys.modules:
         return
     for name in _PACKAGES:

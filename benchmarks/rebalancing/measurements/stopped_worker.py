@@ -20,13 +20,15 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from benchmarks.rebalancing.actor import ACT, NEEDS_CHILD, READY
-from benchmarks.rebalancing.bench import Bench, NotReached, say
+from benchmarks.rebalancing.bench import Bench, NotReached, on_each_server, say
 from benchmarks.rebalancing.depot import PARCELS
-from benchmarks.rebalancing.stage import BenchPod, Stage, staged
+from benchmarks.rebalancing.servers import BenchServer
+from benchmarks.rebalancing.stage import FLEET_NAME, BenchPod, Stage, staged
 from benchmarks.rebalancing.stopping_pod import KINDS, Hit
 from benchmarks.table import Row
 from fleet.devcluster.faults import Match
@@ -35,6 +37,7 @@ from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recording.journal import WRITES, Entry
 from fleet.records.coordination import CasConflict
+from fleet.records.object_names import LEASES, Names
 from shards.api.client import Client
 from shards.api.useragent import UserAgent
 from shards.clock import boot_seconds
@@ -56,8 +59,7 @@ PARCELS_A_KIND = 4
 HIT_SECONDS = 4.0
 LAND_SECONDS = 1.5
 CONFIG_MAPS = Resource.parse("v1/configmaps")
-HELD = Partition(way="to_server", match=Match(verbs=("create", "update", "patch", "delete")))
-"""By the proxy. Reads go on: a deletion makes one before it is sent."""
+HELD: tuple[Literal["create", "update", "patch", "delete"], ...] = ("create", "update", "patch", "delete")
 PRIMARY_KINDS = ("status", "create", "update", "delete", "apply")
 
 
@@ -90,12 +92,19 @@ class Tally:
 
 
 async def measure(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for server in bench.servers:
-        for where in ("before", "after"):
-            async with staged(server, f"stopped-{where}", bench.directory) as stage:
-                rows += _rows(await _stopped(stage, bench, where), server.name, where)
-    return rows
+    """All at the same time, both servers and both places: what is stopped costs nothing, and no second is measured."""
+    found = await asyncio.gather(
+        *(_on(replace(bench, servers=[server]), where) for server in bench.servers for where in ("before", "after"))
+    )
+    return [row for rows in found for row in rows]
+
+
+async def _on(bench: Bench, where: str) -> list[Row]:
+    async def measured(server: BenchServer) -> list[Row]:
+        async with staged(server, f"stopped-{where}", bench.directory) as stage:
+            return _rows(await _stopped(stage, bench, where), server.name, where)
+
+    return await on_each_server(bench, f"stopped_worker, {where} the socket", measured)
 
 
 async def _stopped(stage: Stage, bench: Bench, where: str) -> Tally:
@@ -156,7 +165,9 @@ async def _round(
     """Each of the missing kinds at most once. proxy: that holds the requests; None: the workers do."""
     members = [f"{pod}-{slot}" for pod in (STOPPED, LEFT) for slot in range(WORKERS)]
     await stage.until_even(members, SHARDS, within_seconds=120.0)
-    armed = missing[: WORKERS - 1]
+    armed = list(missing[: WORKERS - 1])
+    if proxy is not None and {"shard Lease", "member Lease"} <= set(armed):
+        armed.remove("member Lease")
     kinds = [kind for kind in PRIMARY_KINDS if kind in armed]
     client = Client(stage.transport, user_agent="hand")
     names = {f"act-{number}-{kind}-{i}": kind for kind in kinds for i in range(PARCELS_A_KIND)}
@@ -164,7 +175,8 @@ async def _round(
     pod = stage.pods[STOPPED]
     assert pod.process is not None
     pod.process.send_signal(signal.SIGSTOP)
-    hold = proxy.faults.inject(HELD) if proxy is not None else None
+    held = await _held(stage, armed) if proxy is not None else []
+    holds = [proxy.faults.inject(each) for each in held] if proxy is not None else []
     await asyncio.to_thread(_arm, failpoints, armed)
     act = {"spec": {"stamp": ACT}}
     await asyncio.gather(*(client.merge_patch(PARCELS, stage.namespace, name, act) for name in names))
@@ -173,8 +185,9 @@ async def _round(
     hits = await asyncio.to_thread(_hits, failpoints, len(armed))
     await asyncio.sleep(STOPPED_SECONDS)
     woken_at = time.time()
-    if hold is not None:
+    for hold in holds:
         hold.release()
+    if holds:
         await asyncio.sleep(LAND_SECONDS)
     going_on = time.time()
     for hit in hits:
@@ -204,6 +217,20 @@ async def _prepared(client: Client, namespace: str, name: str, kind: str) -> Non
             return
         await asyncio.sleep(0.1)
     raise NotReached(f"{name} got no child")
+
+
+async def _held(stage: Stage, armed: Iterable[str]) -> list[Partition]:
+    """What the proxy holds. Writes only, since a deletion makes a read before it is sent; and renewals only where one
+    of them is to stop a worker: without them none would have anything left to release."""
+    stored = await stage.coordination.read_map()
+    assert stored is not None, "a fleet whose ranges are open has a map"
+    names = Names(FLEET_NAME, stage.namespace)
+    leases = [names.shard(each) for each in stored.map.ranges]
+    if "member Lease" in armed:
+        leases += [names.member(f"{STOPPED}-{slot}") for slot in range(WORKERS)]
+    objects = [Match(verbs=HELD, resource=str(each)) for each in (PARCELS, CONFIG_MAPS)]
+    matches = [*objects, *(Match(verbs=HELD, resource=str(LEASES), name=name) for name in leases)]
+    return [Partition(way="to_server", match=match) for match in matches]
 
 
 async def _move_one(stage: Stage) -> None:

@@ -31,6 +31,23 @@ class TestImports:
         unwanted |= {"pydantic", "oauthlib", "requests", "urllib3", "websocket"}
         assert unwanted & set(imported) == set()
 
+    def test_threads_that_read_configurations_at_the_same_time_find_it_imported_whole(self) -> None:
+        assert told_by(
+            """
+            import sys, threading
+            from concurrent.futures import ThreadPoolExecutor
+            from shards.transport.lean_kubernetes import import_config
+            sys.setswitchinterval(1e-6)
+            together = threading.Barrier(8)
+            def read(_):
+                together.wait()
+                import_config()
+                return sys.modules["kubernetes.aio.config"].load_kube_config_from_dict.__name__
+            with ThreadPoolExecutor(8) as threads:
+                print(*set(threads.map(read, range(8))))
+            """
+        ) == ["load_kube_config_from_dict"]
+
     @pytest.mark.parametrize("before", [True, False])
     def test_an_author_finds_the_whole_library_whoever_imports_it_first(self, before: bool) -> None:
         ours = "from shards.transport.lean_kubernetes import import_config; import_config()"
