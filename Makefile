@@ -79,7 +79,7 @@ test: check cluster ## everything: check, then all tests that need a server, the
 	$(PYTEST) tests --ignore=tests/unit --ignore=tests/clients/test_peers.py
 
 test-long: test histories peers simulate-watches ## everything, new histories, foreign controllers, a day of watch faults, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
-	$(MODEL_PYTHON) tests/model/ownership_model.py --all
+	$(MODEL_PYTHON) -m tests.model
 
 bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for one object a line; fails on a missed target
 	$(BIN)/python -m benchmarks.main_job

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fleet.records.record import Holder
+from collections.abc import Mapping
+
+from fleet.records.record import Holder, ShardStatus
 from fleet.rules.handover import is_free, standby_of
 from fleet.rules.look import Look
 from fleet.rules.moves import Move
@@ -14,7 +16,8 @@ from shards.keyrange import KeyRange
 def returned(
     look: Look, memory: Memory, settings: PlanSettings, able: list[str], now: float
 ) -> tuple[tuple[str, ...], tuple[Move, ...]]:
-    """R13: a target that did not get its standby ready in time loses the range to its holder again, who kept it."""
+    """R13: a target that did not get its standby ready in time loses the range to its holder again, who kept it; one
+    that does not claim a free range in time loses it to whom the planner finds."""
     for each, names in list(memory.barred.items()):
         memory.barred[each] = {name: until for name, until in names.items() if until > now}
         if not memory.barred[each]:
@@ -25,11 +28,20 @@ def returned(
     for i, (each, target) in enumerate(zip(look.map.ranges, targets, strict=True)):
         record = look.shards.get(each)
         holder = record.holder.member if record is not None and record.holder is not None else ""
-        if record is None or not target or holder in ("", target) or is_free(record, look.map):
+        if record is None or not target:
+            continue
+        unclaimed = record.status is ShardStatus.ACTIVE and is_free(record, look.map) and target in able
+        if not unclaimed and (holder in ("", target) or is_free(record, look.map)):
             continue
         known = memory.handing.get(each)
         since = known[2] if known is not None and known[:2] == (target, record.epoch) else now
         handing[each] = (target, record.epoch, since)
+        if unclaimed:
+            if now - since > settings.standby_deadline_seconds and _others(able, memory.barred.get(each, {}), target):
+                memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
+                moves.append(Move(each, target, "", f"{target} did not claim it in time"))
+                targets[i] = ""
+            continue
         ready = standby_of(record, target, look.map) is not None
         if not ready and now - since > settings.standby_deadline_seconds and holder in able:
             memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
@@ -37,6 +49,10 @@ def returned(
             targets[i] = holder
     memory.handing = handing
     return tuple(targets), tuple(moves)
+
+
+def _others(able: list[str], barred: Mapping[str, float], target: str) -> bool:
+    return any(name != target and name not in barred for name in able)
 
 
 def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[Holder, ...]:

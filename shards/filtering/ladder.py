@@ -26,8 +26,8 @@ PAUSE_SECONDS = (60.0, 3600.0)
 AUDIT_SECONDS = 600.0
 """Between two questions about what is proven, where no view connected again in between."""
 
-RECONNECT_SECONDS = 10.0
-"""After a question at least, before one that a reconnect asks for."""
+RECONNECT_SECONDS = 30.0
+"""After a question, before one that a reconnect asks for: of many views one connects anew every few seconds."""
 
 CONFIRMATIONS = 2
 """Proofs in a row that lift a refutation."""
@@ -151,7 +151,9 @@ class FilterLadder:
     def reconnected(self, resource: Resource, mode: FilterMode) -> None:
         """A view of the resource has another connection, and perhaps another server."""
         rung = self.rungs.get((resource, mode))
-        if rung is None or (rung.falls and rung.verdict is Verdict.REFUTED):  # one that fell waits out its pause
+        if rung is None or mode is FilterMode.SLOT_LABELS:  # labels are the same at all servers
+            return
+        if rung.falls and rung.verdict is Verdict.REFUTED:  # it waits out its pause
             return
         earliest = self.clock() if rung.probed_at is None else rung.probed_at + RECONNECT_SECONDS
         if earliest < rung.due_at:

@@ -34,7 +34,7 @@ MAIN = {
     "leaving for good": Scenario({"retarget": 1, "leave": 2, "lost-answer": 1}, 0),
     "a shard Lease deleted": Scenario({"retarget": 1, "delete-shard": 2, "crash": 1}, 0),
     "a holder emptied": Scenario({"retarget": 1, "empty-shard": 1, "crash": 1}, 0),
-    "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1}, 0),
+    "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1, "vanish": 1}, 0),
     "the map deleted": Scenario({"retarget": 1, "delete-map": 1, "elect": 1, "crash": 1}, 0),
     "the store restored": Scenario({"retarget": 2, "restore": 1}, 0),
     "useless members": Scenario({"retarget": 1, "stuck": 1, "blind": 1}, 0, {"standbys": True}),

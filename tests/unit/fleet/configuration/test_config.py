@@ -98,7 +98,7 @@ def test_shard_settings_carry_what_the_file_says() -> None:
             },
             "scope": {"namespaces": ["a"], "labelSelector": "x=y"},
             "client": {"requestsPerSecond": 20, "burst": 30, "fleetRequestsPerSecond": 100},
-            "featureGates": {"VersionGate": False, "ServerSideSharding": "off"},
+            "featureGates": {"VersionGate": False, "ServerSideSharding": "off", "SlotLabels": "on"},
         }
     ).shard_settings()
     assert (settings.queue.max_concurrent_reconciles, settings.queue.max_delay_seconds) == (3, 9)
@@ -108,7 +108,7 @@ def test_shard_settings_carry_what_the_file_says() -> None:
     assert settings.gate.status_stale_window_seconds == 90
     assert settings.gate.breaker == BreakerSettings(7, 30, 2, 4)
     assert (settings.scope.namespaces, settings.scope.label_selector) == (("a",), "x=y")
-    assert settings.server_side_sharding == "off"
+    assert (settings.server_side_sharding, settings.slot_labels) == ("off", "on")
     assert (settings.client.requests_per_second, settings.client.burst) == (20, 30)
     assert settings.client.fleet_requests_per_second == 100
 

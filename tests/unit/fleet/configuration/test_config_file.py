@@ -218,8 +218,8 @@ def test_a_fleet_name_leaves_room_for_the_revision_label_of_its_statefulset() ->
 
 @pytest.mark.parametrize(("word", "meant"), [("on", "on"), ("off", "off"), ("auto", "auto"), ("'off'", "off")])
 def test_a_bare_switch_is_the_word_that_was_written(word: str, meant: str) -> None:
-    config = parse_config(f"{HEAD}featureGates: {{ServerSideSharding: {word}}}")
-    assert config.feature_gates.server_side_sharding == meant
+    config = parse_config(f"{HEAD}featureGates: {{ServerSideSharding: {word}, SlotLabels: {word}}}")
+    assert config.feature_gates.server_side_sharding == config.feature_gates.slot_labels == meant
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

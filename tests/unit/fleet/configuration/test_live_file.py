@@ -67,6 +67,7 @@ def test_what_is_new_is_told_once(file: File, caplog: pytest.LogCaptureFixture) 
     [
         ("featureGates: {VersionGate: false}", lambda config: not config.feature_gates.version_gate),
         ("featureGates: {ServerSideSharding: off}", lambda config: config.feature_gates.server_side_sharding == "off"),
+        ("featureGates: {SlotLabels: true}", lambda config: config.feature_gates.slot_labels == "on"),
         ("canary: {features: [VersionGate], shardFraction: 0.1}", lambda config: config.canary.shard_fraction == 0.1),
         ("gate: {liveReadAfterSeconds: 7}", lambda config: config.gate.live_read_after_seconds == 7),
         ("log: {level: debug}", lambda config: config.log.level == "debug"),

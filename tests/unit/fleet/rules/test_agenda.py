@@ -332,3 +332,28 @@ def test_a_range_of_the_layout_or_one_that_retires_is_never_collected(changes: d
     office.settle()
     office.look(0.0, shard_epochs={WHOLE: 5}, **changes)
     assert office.look(10 * PATIENCE).collect == ()
+
+
+def test_a_target_that_does_not_claim_a_free_range_in_time_loses_it() -> None:
+    office = Office()
+    office.put(free(LOW))
+    office.settle()
+    office.renew("a", "b")
+    assert office.look(10.0).map is None
+    office.renew("a", "b")
+    agenda = office.look(10.0 + PATIENT.standby_deadline_seconds + 0.1)
+    assert agenda.map is not None
+    assert agenda.map.targets[0] == "b"
+    assert LOW in office.memory.barred
+
+
+def test_nobody_loses_a_range_that_no_other_could_take() -> None:
+    office = Office()
+    del office.members["b"]
+    office.put(free(LOW))
+    office.settle()
+    office.renew("a")
+    office.look(10.0)
+    office.renew("a")
+    office.look(10.0 + PATIENT.standby_deadline_seconds + 0.1)
+    assert office.memory.barred == {}

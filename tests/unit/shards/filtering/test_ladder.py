@@ -166,6 +166,16 @@ def test_a_reconnect_shortens_no_pause_after_a_fall(rig: Rig) -> None:
     assert rig.ladder.next_due() == due
 
 
+def test_a_reconnect_says_nothing_of_labels(rig: Rig) -> None:
+    """Of a hundred views one connects anew every few seconds, and each audit lists what carries none."""
+    slots = rig.ladder.rung(PAGES, SLOTS)
+    rig.ladder.answered(slots, True, "because")
+    due = slots.due_at
+    rig.now += 60.0
+    rig.ladder.reconnected(PAGES, SLOTS)
+    assert slots.due_at == due
+
+
 def test_a_view_that_nobody_proves_anything_for_may_reconnect(rig: Rig) -> None:
     rig.ladder.reconnected(PAGES, FilterMode.LOCAL)
     assert rig.pokes == 0

@@ -160,7 +160,7 @@ async def test_a_server_that_was_rolled_back_and_upgraded_is_found_out(caplog: p
     async with probing(rig):
         filters(rig.world, False)
         rig.ladder.reconnected(WEBSITES, FilterMode.SHARD_SELECTOR)
-        await asyncio.sleep(15)
+        await asyncio.sleep(35)
         assert not rig.selector()
         filters(rig.world, True)
         await asyncio.sleep(200)
