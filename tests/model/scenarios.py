@@ -44,7 +44,7 @@ MAIN = {
     "nobody in office": Scenario(
         {"crash": 2, "expire": 1, "lost-answer": 1}, 436, {"running": True, "governed": False}
     ),
-    "two in office": Scenario({"elect": 1, "retarget": 1, "lost-answer": 1, "crash": 1}, 0, {"slow_maps": True}),
+    "two in office": Scenario({"elect": 1, "retarget": 1, "lost-answer": 1, "crash": 1}, 180_741, {"slow_maps": True}),
     "a reshard": Scenario({"reshard": 1, "crash": 1}, 46_293, _SPLIT),
     "a reshard and an election": Scenario(
         {"reshard": 1, "elect": 1}, 34_148, {**_SPLIT, "running": True, "slow_maps": True}
