@@ -29,12 +29,14 @@ class CasConflict(Exception):
 class CoordinationUnavailable(Exception):
     """The store gave no answer or an error.
 
-    maybe_applied: a write may have been carried out; treat the record as unknown until a live read.
+    maybe_applied: a write may have been carried out; treat the record as unknown until a live read. refused: the server
+    did answer, and would say the same again until somebody changes a right, or the object.
     """
 
-    def __init__(self, message: str, *, maybe_applied: bool = False) -> None:
+    def __init__(self, message: str, *, maybe_applied: bool = False, refused: bool = False) -> None:
         super().__init__(message)
         self.maybe_applied = maybe_applied
+        self.refused = refused
 
 
 class MapUnreadable(CoordinationUnavailable):

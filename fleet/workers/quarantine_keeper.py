@@ -8,6 +8,7 @@ so that the count is there whoever owns the keys next. What cannot be written is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,7 @@ from fleet.health.telemetry import Telemetry
 from fleet.processes.flights import Death
 from fleet.records.coordination import Coordination, CoordinationUnavailable
 from fleet.records.quarantine import MOST_KEYS, Quarantine, QuarantineEntry
-from fleet.records.record import Document
+from fleet.records.record import Document, DocumentName
 from fleet.workers.owned_shard import OwnedShard
 from shards.errors import ConfigError
 from shards.keyrange import KeyRange, PartitionKey, key_hash
@@ -30,7 +31,8 @@ LOOK_SECONDS = 0.2
 """How often the document that is followed is compared with the last one, and what is to be written is written."""
 SWEEP_SECONDS = 1.0
 """How often the objects of the keys are looked at."""
-RETRY_SECONDS = 1.0
+RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 30.0
+"""Pause after a write that failed: doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +82,50 @@ class QuarantineKeeper:
 
     async def begin(self, stop: asyncio.Event) -> None:
         """Returns once it is known who is quarantined, and the deaths of the predecessors are counted, or when told to
-        stop: until then no key may run. Without the right to read the document, the worker does without."""
+        stop: until then no key may run. Where the document may not be read or written, whatever its deaths, the worker
+        does with what it knows: one that does not begin helps nobody."""
         while not stop.is_set():
             try:
                 await self._write()
                 return
             except CoordinationUnavailable as error:
                 log.warning("the quarantine is not known yet: %s", error)
+                if error.refused:
+                    break
                 await asyncio.sleep(RETRY_SECONDS)
             except ConfigError as error:
                 log.error("the quarantine is not followed: %s", error)
-                return
-            except Exception:  # whatever it is, a worker that does not begin helps nobody
+                break
+            except Exception:
                 log.exception("the quarantine is not followed")
-                return
+                break
+        with contextlib.suppress(CoordinationUnavailable, ConfigError):
+            self._known = readable(await self._coordination.read_document(DocumentName.QUARANTINE), self._known)
+        self._know(self._known)
 
     async def run(self) -> None:
         """Until cancelled."""
-        sweep_at = 0.0
+        sweep_at = write_at = 0.0
+        pause = RETRY_SECONDS
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 self._follow(self._document())
+                if loop.time() < write_at:
+                    continue
                 swept = loop.time() >= sweep_at and self._sweep()
                 if loop.time() >= sweep_at:
                     sweep_at = loop.time() + SWEEP_SECONDS
                 if swept or self._cleared or self._uncounted:
                     await self._write()
+                    pause = RETRY_SECONDS
+                continue
             except (CoordinationUnavailable, ConfigError) as error:
                 log.warning("the quarantine is not written: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
             except Exception:  # whatever it is, keys must not wait for it
                 log.exception("the quarantine")
-                await asyncio.sleep(RETRY_SECONDS)
+            write_at, pause = loop.time() + pause, min(2 * pause, LONGEST_RETRY_SECONDS)
 
     # -- what is known -----------------------------------------------------------------------------------------------
 

@@ -17,10 +17,12 @@ from fleet.backends.local_store import Faults, LocalStore
 from fleet.backends.quarantine_document import change_quarantine
 from fleet.health.telemetry import Telemetry
 from fleet.processes.flights import Death, Flight
+from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.quarantine import Quarantine, QuarantineEntry, parse_quarantine
 from fleet.records.record import Document, DocumentName
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
+from shards.errors import ConfigError
 from shards.keyrange import WHOLE, KeyRange
 from shards.objects import Key
 from shards.queue.slots import Slots
@@ -241,6 +243,26 @@ class TestTrouble:
         faults.unavailable = False
         suspects = await beginning
         assert (suspects.deaths, fleet.counted) == ({("websites", BAD): 1}, ["a"])
+
+    @pytest.mark.parametrize(
+        "error", [CoordinationUnavailable("422: immutable", refused=True), ConfigError("", "labels")]
+    )
+    async def test_a_document_that_may_not_be_written_keeps_no_worker_from_beginning(
+        self, fleet: Fleet, error: Exception, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await fleet.worker("other", death(OTHER))
+        tried = []
+
+        async def refuse(self: LocalCoordination, new: Document, *, not_after: float | None = None) -> Document:
+            tried.append(now())
+            raise error
+
+        monkeypatch.setattr(LocalCoordination, "write_document", refuse)
+        suspects = await asyncio.wait_for(fleet.worker("a", death(BAD)), 1.0)
+        assert suspects.deaths == {("websites", BAD): 1, ("websites", OTHER): 1}
+        assert fleet.counted == ["other"]
+        await asyncio.sleep(600.0)
+        assert len(tried) < 30
 
     async def test_who_is_told_to_stop_does_not_wait_for_a_server_that_is_away(self, fleet: Fleet) -> None:
         stop = asyncio.Event()
