@@ -18,7 +18,7 @@ from typing import NamedTuple
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from shards.keyrange import SPACE, KeyRange, PartitionKey, equal_boundaries, range_of, ranges_from
-from shards.versions import at_least
+from shards.versions import at_least, comparable
 
 __all__ = ["LayoutError", "Point", "Wanted", "boundaries_for", "is_settled", "next_layout", "relaid", "told"]
 
@@ -76,8 +76,8 @@ def next_layout(
 
 
 def is_older(version: str, than: str) -> bool:
-    """Of two versions of a config; none is older than any."""
-    return bool(than) and not (version and at_least(version, than))
+    """Of two versions of a config; none is older than any. One that somebody made up in the map is no version."""
+    return comparable(than) and not (comparable(version) and at_least(version, than))
 
 
 def base_count(shard_map: ShardMap) -> int:

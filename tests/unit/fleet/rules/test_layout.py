@@ -96,6 +96,12 @@ def test_a_map_of_before_takes_its_own_number_for_the_count_it_was_made_for() ->
     assert after(shown, Wanted(4, UID, "11")).boundaries == shown.boundaries
 
 
+@pytest.mark.parametrize("version", ["0", "-1", "newest"])
+def test_a_version_that_somebody_made_up_in_the_map_is_followed_by_any(version: str) -> None:
+    new = after(mapped(2, config_version=version), Wanted(4, UID, "11"))
+    assert (new.ranges, new.config_version) == (QUARTERS, "11")
+
+
 @pytest.mark.parametrize("version", ["9", ""])
 def test_an_older_config_never_reshards(version: str) -> None:
     assert next_layout(mapped(), Wanted(8, UID, version), held(mapped())) is None
