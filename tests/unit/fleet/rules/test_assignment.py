@@ -225,3 +225,19 @@ def test_cold_neighbours_are_merged_only_after_a_long_rest() -> None:
     assert office.look(0.0, today=1000.0 + 30.0 * MERGE_AFTER - 1).cuts == ()
     [cut] = office.look(1.0, today=1000.0 + 30.0 * MERGE_AFTER).cuts
     assert isinstance(cut, Merge)
+
+
+def test_a_range_that_nobody_claims_does_not_keep_all_others_where_they_are() -> None:
+    office = Office("aaaaaaab", settings=replace(SETTINGS, churn_per_round=0.01))
+    office.settle()
+    office.slow = True
+    office.shards = {each: shard(each, holder=Holder("a", 3)) for each in RANGES[:7]}
+    office.shards[RANGES[7]] = shard(RANGES[7], holder=None, holder_text="", released=5)
+    moved = {}
+    for second in range(500):
+        for move in office.look(float(second)).moves:
+            if move.by_choice:
+                moved[move.range] = second
+                office.shards[move.range] = shard(move.range, holder=Holder(move.target, 3))
+    assert len(moved) >= 2
+    assert RANGES[7] not in moved
