@@ -89,7 +89,7 @@ def assign(
 def forecast(look: Look, settings: PlanSettings, silent: list[str]) -> Assignment:
     """What a coordinator that knows nothing but this look would assign once the membership has come to rest."""
     memory, known = Memory(), floors(look.map, look.members, look.shards.values(), gone={})
-    held = [name for name, record in look.members.items() if record.holder is not None]
+    held = [name for name, record in look.members.items() if record.holder is not None and not record.foreign]
     if len(held) >= 2 and 2 * len(silent) > len(held):
         memory.watch.suspicious_since = 0.0
     memory.membership = tuple(_willing(look, eligible(look.members, known, silent)))

@@ -47,11 +47,12 @@ class Heir:
 
 
 def is_settled(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]) -> bool:
-    """Whether no reshard is under way: nothing retires, and every range of the layout has an active record."""
+    """Whether no reshard is under way: nothing retires, and every range of the layout has an active record. One of
+    another protocol could not be retired: what overlaps it would have no owner."""
     layout = set(shard_map.ranges)
     if shard_map.retiring or any(r.status is ShardStatus.ACTIVE and r.range not in layout for r in shards.values()):
         return False
-    return all((r := shards.get(each)) is not None and r.status is ShardStatus.ACTIVE for each in layout)
+    return all((r := shards.get(each)) and r.status is ShardStatus.ACTIVE and not r.foreign for each in layout)
 
 
 def next_layout(

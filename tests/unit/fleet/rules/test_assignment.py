@@ -241,3 +241,17 @@ def test_a_range_that_nobody_claims_does_not_keep_all_others_where_they_are() ->
                 office.shards[move.range] = shard(move.range, holder=Holder(move.target, 3))
     assert len(moved) >= 2
     assert RANGES[7] not in moved
+
+
+def test_left_over_records_of_another_protocol_do_not_stop_the_planning_for_ever() -> None:
+    """Nobody here fences them, and they have no say in whether more than half of the members look dead."""
+    office = Office("aabbaabb")
+    office.members |= {name: replace(member(name), leaving=True, foreign=True) for name in "xyz"}
+    office.settle()
+    office.silent = {"x", "y", "z"}
+    for second in range(30):
+        office.look(float(second))
+    assert office.memory.watch.suspicious_since is None
+    office.silent.add("b")
+    fenced = {name for second in range(30, 50) for name in office.look(float(second)).fence}
+    assert fenced == {"b"}
