@@ -53,6 +53,7 @@ class _MapBody(msgspec.Struct, rename="camel"):
     config_version: str
     shares: dict[str, tuple[_Natural, _Natural, _Natural, _Natural]] = {}
     moved_at: _Natural = 0
+    forgotten_ranges: _Natural = 0
     forgotten: _Natural = 0
     base_count: _Natural = 0
     requests_done: _Natural = 0
@@ -102,6 +103,7 @@ def configmap_from_map(names: Names, new: ShardMap, *, replaces: str) -> Object:
         config_version=new.config_version,
         shares=dict(sorted(new.shares.items())),
         moved_at=new.moved_at,
+        forgotten_ranges=new.forgotten_ranges,
         forgotten=new.forgotten,
         base_count=new.base_count,
         requests_done=new.requests_done,
@@ -137,6 +139,7 @@ def _map(body: _MapBody) -> ShardMap:
         protocol=body.protocol,
         shares={name: Share(*share) for name, share in body.shares.items()},
         moved_at=body.moved_at,
+        forgotten_ranges=body.forgotten_ranges,
         forgotten=body.forgotten,
         base_count=body.base_count,
         requests_done=body.requests_done,

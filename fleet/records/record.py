@@ -299,6 +299,8 @@ class ShardMap:
     moved_at: int = 0
     """When ranges were last moved by choice, or cut: seconds since 1970 on that coordinator's clock; 0 = never. Only
     ever makes the next such round later."""
+    forgotten_ranges: int = 0
+    """The highest epoch of any range whose record was collected: one that comes back begins above it (R15)."""
     forgotten: int = 0
     """The highest epoch of any member whose record was collected: whoever begins without one begins above it (R15)."""
     base_count: int = 0

@@ -19,7 +19,7 @@ from fleet.rules.membership import floors
 from fleet.rules.moves import Move
 from fleet.rules.office_memory import Absence, Memory
 from fleet.rules.plan_settings import PlanSettings
-from fleet.rules.reshard import Upkeep, remembered_epochs, upkeep
+from fleet.rules.reshard import Upkeep, upkeep, with_memory
 from fleet.rules.stragglers import stragglers
 
 __all__ = [
@@ -87,7 +87,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     draft = replace(draft, forgotten=forgotten)
     changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered
     if changed:
-        draft = replace(draft, version=look.map.version + 1, shard_epochs=remembered_epochs(look.map, look.shards))
+        draft = with_memory(replace(draft, version=look.map.version + 1), look.shards)
     return Agenda(
         map=draft if changed else None,
         moves=assigned.moves,

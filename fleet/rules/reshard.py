@@ -110,7 +110,7 @@ def may_retire(
 
 def retired(shard_map: ShardMap, wanted: KeyRange, record: ShardRecord | None) -> ShardRecord:
     """The retire write. Also for a range that was never opened: it makes an old coordinator's activation conflict."""
-    epoch = max(record.epoch if record else 0, shard_map.shard_epochs.get(wanted, 0)) + 1
+    epoch = _next_epoch(shard_map, wanted, record)
     return ShardRecord(
         range=wanted,
         status=ShardStatus.RETIRED,
@@ -148,7 +148,7 @@ def activated(
             return None
     elif first_read.status is ShardStatus.ACTIVE or not is_free(first_read, live_map):
         return None
-    epoch = max(first_read.epoch if first_read else 0, live_map.shard_epochs.get(wanted, 0)) + 1
+    epoch = _next_epoch(live_map, wanted, first_read)
     return ShardRecord(
         range=wanted,
         status=ShardStatus.ACTIVE,
@@ -166,6 +166,30 @@ def remembered_epochs(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord
     for each, record in shards.items():
         known[each] = max(known.get(each, 0), record.epoch)
     return known
+
+
+def with_memory(draft: ShardMap, shards: Mapping[KeyRange, ShardRecord]) -> ShardMap:
+    """The map with what it should remember of ranges, in as little as that takes.
+
+    Of ranges that are in no list and have no record (theirs was collected) one number stays, the highest epoch of all:
+    a map is one object of limited size, and a fleet may be cut in many ways in its life. Such a range begins like one
+    that never was opened, but above that epoch. Safe once R15 let its record go: no activation of it is on its way.
+    """
+    epochs = remembered_epochs(draft, shards)
+    needed = {*draft.ranges, *draft.retiring, *draft.lost, *shards}
+    gone = [epoch for each, epoch in epochs.items() if each not in needed]
+    return replace(
+        draft,
+        opened=draft.opened & needed,
+        shard_epochs={each: epoch for each, epoch in epochs.items() if each in needed},
+        forgotten_ranges=max([draft.forgotten_ranges, *gone]),
+    )
+
+
+def _next_epoch(shard_map: ShardMap, wanted: KeyRange, record: ShardRecord | None) -> int:
+    """Above all that anybody may remember of the range."""
+    known = shard_map.shard_epochs.get(wanted, 0), shard_map.forgotten_ranges, record.epoch if record else 0
+    return max(known) + 1
 
 
 REBUILT_STEP = 1_000_000

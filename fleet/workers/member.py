@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import (
@@ -22,18 +22,9 @@ from fleet.records.coordination import (
     MapUnreadable,
     ProtocolMismatch,
 )
-from fleet.records.filter_record import FilterRecord
-from fleet.records.record import (
-    FailingRecord,
-    Holder,
-    Incarnation,
-    MemberRecord,
-    PartRecord,
-    RolloutRecord,
-    ShardLoad,
-    WaitingRecord,
-)
+from fleet.records.record import Holder, Incarnation, MemberRecord
 from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
+from fleet.workers.report import Report
 from shards.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -44,22 +35,6 @@ RETRY_SECONDS = 0.2
 JITTER = 0.1
 """So much longer a pause may be than it should, so that members do not renew in step. Never shorter: a fleet costs one
 write per member and period, and no more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a renewal tells the coordinator. followed: version of the map whose losses this worker has acted on."""
-
-    followed: int = 0
-    leaving: bool = False
-    loads: Mapping[str, ShardLoad] = field(default_factory=dict)
-    failing: tuple[FailingRecord, ...] = ()
-    waiting: tuple[WaitingRecord, ...] = ()
-    parts: tuple[PartRecord, ...] = ()
-    rollout: RolloutRecord | None = None
-    filters: tuple[FilterRecord, ...] = ()
-    demand: int | None = None
-    spread: tuple[tuple[int, float], ...] = ()
 
 
 class Member:

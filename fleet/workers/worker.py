@@ -28,9 +28,10 @@ from fleet.rules.membership import highest_named_epoch
 from fleet.rules.refusal import check_map
 from fleet.workers.departure import Departure
 from fleet.workers.layout_runners import follow_layout
-from fleet.workers.member import Member, Report
+from fleet.workers.member import Member
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
+from fleet.workers.report import Report
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
 from fleet.workers.spread import Spread
 from fleet.workers.turnover import Turnover
@@ -75,8 +76,7 @@ class Worker:
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
         self._turnover, self._rollout, self._filters = Turnover(settings.name), rollout, filters
-        self._followed = 0
-        self._opened: dict[KeyRange, int] = {}
+        self._followed, self._opened = 0, dict[KeyRange, int]()
         self._view: CoordinationView | None = None
         self._wake = asyncio.Event()
         self.member = Member(
@@ -138,17 +138,14 @@ class Worker:
                 lease_seconds=self.settings.lease_seconds,
                 view_age=max((each.view_age for each in self.open_shards), default=0.0),
             )
+        known = sorted(self.runners.items())
         return {
             "member": self.settings.name,
             "epoch": self.member.epoch,
             "ready": not reason,
             "reason": reason,
             "leaving": self._departure.leaving,
-            "shards": {
-                str(each): runner.status()
-                for each, runner in sorted(self.runners.items())
-                if runner.local.phase is not Phase.IDLE
-            },
+            "shards": {str(each): runner.status() for each, runner in known if runner.local.phase is not Phase.IDLE},
         }
 
     @property
@@ -201,9 +198,8 @@ class Worker:
     async def _serve(self, stop: asyncio.Event, following: asyncio.Task[None]) -> bool:
         """As long as this membership lasts. True when everything was handed over after `stop`."""
         renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
-        confirming = asyncio.create_task(
-            keep_confirmed(self.view, self.settings.lease_seconds, self.clock), name="worker confirmation"
-        )
+        confirmed = keep_confirmed(self.view, self.settings.lease_seconds, self.clock)
+        confirming = asyncio.create_task(confirmed, name="worker confirmation")
         setbacks = self.view.history_went_back
         try:
             while self.member.holder is not None:

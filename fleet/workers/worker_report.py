@@ -8,9 +8,9 @@ from heapq import nlargest
 
 from fleet.records.filter_record import FilterRecord
 from fleet.records.record import RolloutRecord, ShardLoad
-from fleet.workers.member import Report
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
+from fleet.workers.report import Report
 from fleet.workers.spread import Point
 from fleet.workers.stuck_records import failing_records, waiting_records
 from shards.keyrange import KeyRange

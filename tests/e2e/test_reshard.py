@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.e2e.test_dev import ask_status, home, report_of, start_dev, usual_signals
 from tests.integration.pods import FLEET
@@ -27,10 +28,11 @@ def reshard(*options: str) -> subprocess.Popen[str]:
     return subprocess.Popen([FLEET, "reshard", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.timeout(200)
 def test_a_running_fleet_is_resharded_and_an_interrupted_command_leaves_the_reshard_to_the_coordinator(
     home: Path,
 ) -> None:
-    dev = start_dev("--objects", "100", "--for", "45")
+    dev = start_dev("--objects", "100", "--for", "60")
     wait_for(lambda: shards() == 16, within_seconds=30, what="the fleet is whole")
 
     told = reshard("--count", "8", "--dry-run")
@@ -51,7 +53,7 @@ def test_a_running_fleet_is_resharded_and_an_interrupted_command_leaves_the_resh
     _, err = interrupted.communicate(timeout=60)
     assert interrupted.returncode == 130
     assert err == "fleet: the reshard goes on without this command; fleet status shows how far it is\n"
-    wait_for(lambda: shards() == 40, within_seconds=30, what="the reshard went on")
+    wait_for(lambda: shards() == 40, within_seconds=60, what="the reshard went on")
 
     report = report_of(dev)
     assert (report["objects"], report["reconciled"]) == (100, 100)

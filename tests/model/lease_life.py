@@ -59,9 +59,8 @@ def retiring_steps(w: World, s: State, c: int, op: Op) -> Iterator[Step]:
     assert isinstance(r, int)
     if op[0] == "retire":
         lease = s.leases[r]
-        mark = lease.mark if "retire-keeps-the-watermark" in w.without else None
         t = write_lease(
-            w, _with_op(s, c, None), r, Lease(RETIRED, None, lease.epoch + 1 if w.epochs else 0, None, mark)
+            w, _with_op(s, c, None), r, Lease(RETIRED, None, lease.epoch + 1 if w.epochs else 0, None, None)
         )
         if w.left(s, "lost-answer"):
             yield Step(f"coordinator {c} retires {r}, the answer is lost", w.spend(t, "lost-answer"), True)
@@ -141,8 +140,7 @@ def activation_steps(w: World, s: State, c: int, op: Op) -> Iterator[Step]:
     elif m is None or (op[2] and lease.status != ABSENT and "activate-without-cas" not in w.without):
         yield gives_up
     else:
-        mark = lease.mark if "activate-keeps-the-watermark" in w.without else None
-        t = write_lease(w, _with_op(s, c, None), r, Lease(ACTIVE, None, lease.epoch + 1 if w.epochs else 0, None, mark))
+        t = write_lease(w, _with_op(s, c, None), r, Lease(ACTIVE, None, lease.epoch + 1 if w.epochs else 0, None, None))
         yield Step(f"coordinator {c} activates {r}", t)
 
 

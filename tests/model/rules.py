@@ -34,7 +34,7 @@ def _removals() -> tuple[Removal, ...]:
     """Raises ValueError for a row of the table that cannot be read."""
     found = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("| ") or line.startswith("| rule "):
+        if not line.startswith("| ") or "`" not in line:  # the head, and other tables
             continue
         row = _ROW.match(line)
         if row is None:

@@ -25,33 +25,35 @@ _HANDOVER = {"standbys": True, "gates": True}
 _SPLIT = {"split": True}
 
 MAIN = {
-    "moves to and fro": Scenario({"retarget": 3, "act": 2, "lost-answer": 1}, 0, _HANDOVER),
-    "owners die in a move": Scenario({"retarget": 1, "crash": 2, "act": 1}, 0, _HANDOVER),
-    "stalls and losses": Scenario({"retarget": 2, "crash": 1, "expire": 1, "vanish": 1}, 0),
-    "three workers": Scenario({"retarget": 2, "vanish": 1, "act": 1}, 0, {**_HANDOVER, "names": (0, 1, 2)}),
-    "answers lost": Scenario({"retarget": 1, "crash": 1, "lost-answer": 2}, 0),
-    "two of one name": Scenario({"retarget": 1, "expire": 1, "delete-member": 1}, 0, {"names": (0, 0, 1)}),
-    "leaving for good": Scenario({"retarget": 1, "leave": 2, "lost-answer": 1}, 0),
-    "a shard Lease deleted": Scenario({"retarget": 1, "delete-shard": 2, "crash": 1}, 0),
-    "a holder emptied": Scenario({"retarget": 1, "empty-shard": 1, "crash": 1}, 0),
-    "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1, "vanish": 1}, 0),
-    "the map deleted": Scenario({"retarget": 1, "delete-map": 1, "elect": 1, "crash": 1}, 0),
-    "the store restored": Scenario({"retarget": 2, "restore": 1}, 0),
-    "useless members": Scenario({"retarget": 1, "stuck": 1, "blind": 1}, 0, {"standbys": True}),
-    "useless members and a loss": Scenario({"stuck": 1, "blind": 1, "delete-shard": 1}, 0),
-    "a standby that never is ready": Scenario({"retarget": 1, "cold": 1}, 0, {"standbys": True}),
-    "a brown-out": Scenario({"brown-out": 1, "retarget": 1, "vanish": 1}, 0),
-    "nobody in office": Scenario({"crash": 2, "expire": 1, "lost-answer": 1}, 0, {"running": True, "governed": False}),
-    "two in office": Scenario({"elect": 1, "retarget": 1, "lost-answer": 1, "crash": 1}, 0, {"slow_maps": True}),
-    "a reshard": Scenario({"reshard": 1, "crash": 1}, 0, _SPLIT),
-    "a reshard and an election": Scenario(
-        {"reshard": 1, "elect": 1}, 0, {**_SPLIT, "running": True, "slow_maps": True}
+    "moves to and fro": Scenario({"retarget": 3, "act": 2, "lost-answer": 1}, 22_454, _HANDOVER),
+    "owners die in a move": Scenario({"retarget": 1, "crash": 2, "act": 1}, 35_741, _HANDOVER),
+    "stalls and losses": Scenario({"retarget": 2, "crash": 1, "expire": 1, "vanish": 1}, 135_376),
+    "three workers": Scenario({"retarget": 2, "vanish": 1, "act": 1}, 145_242, {**_HANDOVER, "names": (0, 1, 2)}),
+    "answers lost": Scenario({"retarget": 1, "crash": 1, "lost-answer": 2}, 31_182),
+    "two of one name": Scenario({"retarget": 1, "expire": 1, "delete-member": 1}, 38_321, {"names": (0, 0, 1)}),
+    "leaving for good": Scenario({"retarget": 1, "leave": 2, "lost-answer": 1}, 1_901),
+    "a shard Lease deleted": Scenario({"retarget": 1, "delete-shard": 2, "crash": 1}, 70_198),
+    "a holder emptied": Scenario({"retarget": 1, "empty-shard": 1, "crash": 1}, 9_091),
+    "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1, "vanish": 1}, 42_099),
+    "the map deleted": Scenario({"retarget": 1, "delete-map": 1, "elect": 1, "crash": 1}, 49_040),
+    "the store restored": Scenario({"retarget": 2, "restore": 1}, 11_235),
+    "useless members": Scenario({"retarget": 1, "stuck": 1, "blind": 1}, 2_583, {"standbys": True}),
+    "useless members and a loss": Scenario({"stuck": 1, "blind": 1, "delete-shard": 1}, 33_443),
+    "a standby that never is ready": Scenario({"retarget": 1, "cold": 1}, 178, {"standbys": True}),
+    "a brown-out": Scenario({"brown-out": 1, "retarget": 1, "vanish": 1}, 4_707),
+    "nobody in office": Scenario(
+        {"crash": 2, "expire": 1, "lost-answer": 1}, 436, {"running": True, "governed": False}
     ),
-    "a reshard and a loss": Scenario({"reshard": 1, "delete-shard": 1}, 0, _SPLIT),
-    "a reshard and one who leaves": Scenario({"reshard": 1, "leave": 1}, 0, _SPLIT),
-    "a reshard and no map": Scenario({"reshard": 1, "delete-map": 1}, 0, _SPLIT),
-    "there and back": Scenario({"reshard": 2}, 0, {**_SPLIT, "running": True, "collects": True}),
-    "an edited config": Scenario({"config": 1, "elect": 1}, 0, {**_SPLIT, "running": True}),
+    "two in office": Scenario({"elect": 1, "retarget": 1, "lost-answer": 1, "crash": 1}, 180_741, {"slow_maps": True}),
+    "a reshard": Scenario({"reshard": 1, "crash": 1}, 46_293, _SPLIT),
+    "a reshard and an election": Scenario(
+        {"reshard": 1, "elect": 1}, 34_148, {**_SPLIT, "running": True, "slow_maps": True}
+    ),
+    "a reshard and a loss": Scenario({"reshard": 1, "delete-shard": 1}, 76_404, _SPLIT),
+    "a reshard and one who leaves": Scenario({"reshard": 1, "leave": 1}, 18_110, _SPLIT),
+    "a reshard and no map": Scenario({"reshard": 1, "delete-map": 1}, 34_498, _SPLIT),
+    "there and back": Scenario({"reshard": 2}, 13_282, {**_SPLIT, "running": True, "collects": True}),
+    "an edited config": Scenario({"config": 1, "elect": 1}, 55_360, {**_SPLIT, "running": True}),
 }
 LONG = {
     "three workers, one lost Lease": Scenario({"retarget": 1, "delete-shard": 1, "vanish": 1}, 0, {"names": (0, 1, 2)}),

@@ -15,7 +15,7 @@ import pytest
 
 from tests.model.__main__ import PROCESSES, explored
 from tests.model.explorer import NOTHING, Found
-from tests.model.rules import REMOVALS, Removal
+from tests.model.rules import PAGE, REMOVALS, Removal
 from tests.model.scenarios import MAIN, SCENARIOS
 
 Job = tuple[str, tuple[str, ...]]
@@ -62,3 +62,8 @@ def test_every_removal_that_the_moves_know_is_in_the_table() -> None:
         for part in sources.replace('" not in w.without', '" in w.without').split('" in w.without')[:-1]
     }
     assert asked - known == set()
+
+
+def test_the_page_shows_the_figures_as_they_are() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name, each in MAIN.items() if f"| {each.states:,} |" not in page] == []

@@ -66,7 +66,7 @@ OPERATIONS = [
     Operation(
         "garbage",
         a_stray_appears,
-        lambda fleet: fleet.record(STRAY) is None and fleet.map.shard_epochs.get(STRAY) == 10,
+        lambda fleet: fleet.record(STRAY) is None and fleet.map.shard_epochs.get(STRAY, 0) >= 10,
         within_seconds=3 * (LEASE_SECONDS + 30),  # each office counts for itself (R15)
     ),
 ]

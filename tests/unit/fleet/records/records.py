@@ -123,6 +123,7 @@ def maps(draw: st.DrawFn) -> ShardMap:
         config_refused=draw(texts),
         shares=draw(st.dictionaries(member_names, st.builds(Share, counts, counts, counts, counts), max_size=3)),
         moved_at=draw(counts),
+        forgotten_ranges=draw(counts),
         forgotten=draw(counts),
     )
 

@@ -19,6 +19,7 @@ from fleet.rules.reshard import (
     remembered_epochs,
     retired,
     upkeep,
+    with_memory,
 )
 from shards.keyrange import WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import member, shard, shard_map
@@ -242,6 +243,40 @@ EMPTY = shard_map("web", targets=("", ""), coordinator_epoch=5, version=1)
 def test_epochs_are_remembered_upwards_only() -> None:
     before = two(shard_epochs={LOW: 9, WHOLE: 4})
     assert remembered_epochs(before, {LOW: held(LOW), HIGH: held(HIGH)}) == {LOW: 9, HIGH: 5, WHOLE: 4}
+
+
+def test_of_ranges_whose_records_were_collected_the_map_keeps_one_number() -> None:
+    gone, retiring = KeyRange(1, 5), KeyRange(6, 9)
+    before = two(
+        shard_epochs={LOW: 9, gone: 12, retiring: 3},
+        opened=frozenset({LOW, HIGH, gone, retiring}),
+        retiring=frozenset({retiring}),
+        forgotten_ranges=4,
+    )
+    after = with_memory(before, {LOW: held(LOW), WHOLE: free(WHOLE, ShardStatus.RETIRED)})
+    assert after.shard_epochs == {LOW: 9, retiring: 3, WHOLE: 5}
+    assert after.opened == {LOW, HIGH, retiring}
+    assert after.forgotten_ranges == 12
+    assert with_memory(after, {}).forgotten_ranges == 12
+
+
+def test_a_range_that_comes_back_after_its_record_was_collected_begins_above_what_was_forgotten() -> None:
+    back = two(forgotten_ranges=12, opened=frozenset({LOW, HIGH}))
+    active = activation(None, back, just_opened=True)
+    assert active is not None
+    assert active.epoch == 13
+    assert retired(back, LOW, None).epoch == 13
+
+
+def test_a_fleet_that_is_cut_in_many_ways_keeps_a_map_of_one_size() -> None:
+    """A map is one ConfigMap, of a mebibyte at most."""
+    found = two()
+    for count in range(1, 200):
+        cut = equal_boundaries(count)
+        layout = ranges_from(cut)
+        found = replace(found, boundaries=cut, targets=("a",) * count, opened=found.opened | {*layout})
+        found = with_memory(found, {each: held(each) for each in layout})
+    assert len(found.opened) == len(found.shard_epochs) == 199
 
 
 def test_a_map_is_rebuilt_from_the_records_with_their_holders_as_targets() -> None:

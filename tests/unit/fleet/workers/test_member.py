@@ -14,7 +14,8 @@ from fleet.backends.local_view import LocalView
 from fleet.health.telemetry import Telemetry
 from fleet.records.record import Holder, Incarnation, MemberRecord, ShardLoad
 from fleet.rules.membership import expel
-from fleet.workers.member import Member, Report
+from fleet.workers.member import Member
+from fleet.workers.report import Report
 from shards.errors import ConfigError
 from tests.unit.fleet.ownership import LEASE_SECONDS, RENEW_SECONDS, Wire, now
 from tests.unit.fleet.records.records import shard, shard_map
