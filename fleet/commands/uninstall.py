@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, RUNNING
 
 
 @click.command(short_help="Remove what a fleet keeps on the server.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
