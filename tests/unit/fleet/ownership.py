@@ -49,7 +49,8 @@ class Behaviour:
     """How the shards of one member behave. May be changed at any time.
 
     opening_error, prewarm_error, drain_error, stop_error: raised by activations, standbys, drains and stops. unwarm:
-    standbys never sync. undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard. Durations are in seconds.
+    standbys never sync. undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard.
+    Durations are in seconds.
     """
 
     prewarm_seconds: float = 0.0
