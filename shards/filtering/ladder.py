@@ -55,8 +55,8 @@ class Rung:
     """One filter of one resource. Times are boot-clock readings.
 
     why: what the verdict rests on, in a clause. foreign: objects that came although the filter should have kept them
-    away. probed_at: of the last question that was answered, whatever the answer; None before. asked_at: of the last one,
-    answered or not. since: of the verdict.
+    away. probed_at: of the last question that was answered, whatever the answer; None before. asked_at: of the last
+    one, answered or not. since: of the verdict.
     """
 
     resource: Resource
