@@ -215,9 +215,6 @@ class RecordApi:
         )
 
 
-_REFUSALS = frozenset({400, 403, 405, 413, 422})
-
-
 @contextmanager
 def _told(what: str, *, write: bool) -> Iterator[None]:
     """A 5xx leaves a write in doubt: it may come from behind the point where the write was stored."""
@@ -230,8 +227,6 @@ def _told(what: str, *, write: bool) -> Iterator[None]:
     except Unreachable as error:
         raise CoordinationUnavailable(f"{what}: {error}", maybe_applied=write and error.maybe_applied) from error
     except ApiError as error:
-        raise CoordinationUnavailable(
-            f"{what}: {error}", maybe_applied=write and error.status >= 500, refused=error.status in _REFUSALS
-        ) from error
+        raise CoordinationUnavailable(f"{what}: {error}", maybe_applied=write and error.status >= 500) from error
     except ValueError as error:  # of msgspec and version_key
         raise CoordinationUnavailable(f"{what}: not an answer of this API: {error}", maybe_applied=write) from error

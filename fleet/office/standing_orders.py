@@ -45,7 +45,7 @@ class StandingOrders:
             if not self._known:
                 self.controls = Controls(frozen=UNREADABLE)
             return self.controls
-        if self._known and read != self.controls:
+        if self._known and told(read) != told(self.controls):
             log.info("ordered: %s", told(read))
         self.controls, self.trouble, self._known = read, "", True
         return read
@@ -85,7 +85,9 @@ class StandingOrders:
 def told(controls: Controls) -> str:
     """For the log: what is ordered."""
     frozen = [] if controls.frozen is None else [f"frozen {controls.frozen}"]
-    return "; ".join([*frozen, *(f"{name} drained {order}" for name, order in controls.drained.items())]) or "nothing"
+    drained = [f"{name} drained {order}" for name, order in controls.drained.items()]
+    unknown = [f"not known to this version: {name}" for name in controls.other]
+    return "; ".join([*frozen, *drained, *unknown]) or "nothing"
 
 
 def _names(members: Iterable[MemberRecord]) -> set[str]:

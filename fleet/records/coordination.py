@@ -29,14 +29,12 @@ class CasConflict(Exception):
 class CoordinationUnavailable(Exception):
     """The store gave no answer or an error.
 
-    maybe_applied: a write may have been carried out; treat the record as unknown until a live read. refused: the server
-    did answer, and would say the same again until somebody changes a right, or the object.
+    maybe_applied: a write may have been carried out; treat the record as unknown until a live read.
     """
 
-    def __init__(self, message: str, *, maybe_applied: bool = False, refused: bool = False) -> None:
+    def __init__(self, message: str, *, maybe_applied: bool = False) -> None:
         super().__init__(message)
         self.maybe_applied = maybe_applied
-        self.refused = refused
 
 
 class MapUnreadable(CoordinationUnavailable):

@@ -74,23 +74,6 @@ async def test_a_failed_write_says_whether_it_may_have_been_carried_out(error: S
     assert failed.value.maybe_applied is maybe_applied
 
 
-@pytest.mark.parametrize(
-    ("error", "refused"),
-    [
-        (api_error(403), True),
-        (api_error(422, "Invalid"), True),
-        (api_error(401), False),  # tokens are renewed
-        (api_error(429, "TooManyRequests"), False),
-        (api_error(503), False),
-        (Unreachable("cut"), False),
-    ],
-)
-async def test_what_the_server_would_say_again_is_refused(error: ShardError, refused: bool) -> None:
-    with pytest.raises(CoordinationUnavailable) as failed:
-        await api(error).write(LEASES, body("12"))
-    assert failed.value.refused is refused
-
-
 @pytest.mark.parametrize("error", [api_error(500), Unreachable("cut"), api_error(403)])
 async def test_a_failed_read_leaves_nothing_in_doubt(error: ShardError) -> None:
     for read in (api(error).get(LEASES, "x"), api(error).list_records(Kind.SHARD)):

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fleet.backends.local import LocalCoordination
 from fleet.office.standing_orders import GONE_SECONDS, UNREADABLE, StandingOrders
 from fleet.records.controls import Controls, Order, controls_text, parse_controls
+from fleet.records.cut_request import CutRequest
 from fleet.records.record import Document, DocumentName
 from shards.errors import ConfigError
+from shards.keyrange import WHOLE
 from tests.unit.fleet.records.records import member
 
+CUT = CutRequest(1, (WHOLE,), at=5)
 FROZEN = Controls().freeze(Order("ann", "incident"))
 
 
@@ -40,6 +45,19 @@ def test_what_is_wrong_is_logged_once_a_version(caplog: pytest.LogCaptureFixture
     for _ in range(3):
         orders.follow(document("{"))
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_it_is_logged_when_what_is_ordered_changes_and_not_when_somebody_asks_for_a_cut(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    orders = StandingOrders()
+    orders.follow(None)
+    orders.follow(document(controls_text(FROZEN), "1"))
+    orders.follow(document(controls_text(replace(FROZEN, requests=(CUT,))), "2"))
+    assert [record.getMessage() for record in caplog.records] == ["ordered: frozen by ann: incident"]
+    orders.follow(document('{"frozn": true}', "3"))
+    assert caplog.messages[-1] == "ordered: not known to this version: frozn"
 
 
 def test_a_drained_name_is_over_when_nobody_has_had_it_for_long() -> None:
