@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from fleet.records.record import Holder, MemberRecord, ShardLoad, ShardMap, ShardRecord, SplitPoint
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.records.report_record import ShardLoad, SplitPoint
 from fleet.rules.agenda import Agenda, draw_up
 from fleet.rules.assignment import FIRST_DEBOUNCES, LONGEST_DEBOUNCE, MERGE_AFTER
 from fleet.rules.cuts import Merge, Split

@@ -13,7 +13,8 @@ from fleet.backends.local_store import Faults, LocalStore
 from fleet.backends.local_view import LocalView
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import ProtocolMismatch
-from fleet.records.record import Holder, Incarnation, MemberRecord, ShardLoad
+from fleet.records.record import Holder, Incarnation, MemberRecord
+from fleet.records.report_record import ShardLoad
 from fleet.rules.membership import expel
 from fleet.workers.member import Member
 from fleet.workers.report import Report
