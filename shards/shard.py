@@ -242,6 +242,8 @@ class Shard:
 
     def measure(self) -> None:
         """Sets the gauges, for a look that comes now."""
+        if self._stopped:  # its series are gone, or about to go, and would stay for good
+            return
         for engine in self._engines:
             engine.measure()
             name = engine.controller.name

@@ -115,8 +115,11 @@ class Lookout:
                 else:
                     await self.look(await self._read())
             except (CoordinationUnavailable, ProtocolMismatch) as error:
-                pause = min(pause, 2 * LOOK_SECONDS)
+                # Soon enough not to be blind after one failure; every pod has a lookout, and the server enough to do.
+                pause = max(pause / 2, LOOK_SECONDS)
                 log.info("the lookout cannot see: %s", error)
+            except Exception:  # whatever it is, the alarm must not end with it
+                log.exception("the lookout")
             await asyncio.sleep(pause)
 
     async def look(self, records: Records | None) -> None:

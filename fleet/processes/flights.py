@@ -97,8 +97,13 @@ class Flights:
         return bool(self._lengths[_COUNTED])
 
     def read(self) -> tuple[Flight, ...]:
-        """What is in flight, or was when the child died."""
-        return tuple(self._flight(slot, length) for slot, length in enumerate(self._lengths[:SLOTS]) if length)
+        """What is in flight, or was when the child died.
+
+        Whatever the memory holds: a child whose C code writes where it likes may have spoilt it before it died, and
+        must not take its supervisor along. What makes no sense is left out.
+        """
+        taken = (self._flight(slot, length) for slot, length in enumerate(self._lengths[:SLOTS]) if length)
+        return tuple(flight for flight in taken if flight is not None)
 
     def clear(self) -> None:
         """Before the next incarnation is forked."""
@@ -106,12 +111,15 @@ class Flights:
             if length:
                 self._lengths[slot] = 0
 
-    def _flight(self, slot: int, length: int) -> Flight:
+    def _flight(self, slot: int, length: int) -> Flight | None:
         start = _TABLE_BYTES + slot * SLOT_BYTES
         since, generation = _HEAD.unpack_from(self._memory, start)
         text = bytes(self._memory[start + _HEAD.size : start + _HEAD.size + min(length, _TEXT_BYTES)])
-        controller, namespace, name, uid = text.decode("utf-8", "replace").split("\n")
-        return Flight(controller, Key(namespace, name, uid), generation, since)
+        parts = text.decode("utf-8", "replace").split("\n")
+        if len(parts) != 4:
+            return None
+        controller, namespace, name, uid = parts
+        return Flight(controller, Key(namespace, name, uid), max(generation, 0), since)
 
 
 def shared_flights(count: int) -> list[Flights]:

@@ -89,5 +89,7 @@ class Departure:
         else:
             others = [each for each in self._runners.values() if each.local.phase is Phase.OWNED and not each.busy]
             grace = max(end_by - self._clock(), 0.0)
-            await asyncio.gather(*(each.rest(grace) for each in others))
+            for ended in await asyncio.gather(*(each.rest(grace) for each in others), return_exceptions=True):
+                if isinstance(ended, Exception):  # whatever it was, the process must end
+                    log.error("a range did not come to rest: %s", ended, exc_info=ended)
         self._die(code)

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fleet.backends.quarantine_document import Changed, change_quarantine, readable
@@ -18,9 +19,9 @@ from fleet.health.telemetry import Telemetry
 from fleet.processes.flights import Death
 from fleet.records.coordination import Coordination, CoordinationUnavailable
 from fleet.records.quarantine import MOST_KEYS, Quarantine, QuarantineEntry
-from fleet.records.record import Document
+from fleet.records.record import Document, DocumentName
 from fleet.workers.owned_shard import OwnedShard
-from shards.errors import ConfigError
+from shards.errors import ApiError, ConfigError, ServerTimeout, TooManyRequests, Unauthorized
 from shards.keyrange import KeyRange, PartitionKey, key_hash
 from shards.queue.suspects import DEATHS, Suspect, Suspects
 
@@ -30,7 +31,23 @@ LOOK_SECONDS = 0.2
 """How often the document that is followed is compared with the last one, and what is to be written is written."""
 SWEEP_SECONDS = 1.0
 """How often the objects of the keys are looked at."""
-RETRY_SECONDS = 1.0
+RETRY_SECONDS = (1.0, 60.0)
+"""Between attempts to write, first and longest: it doubles."""
+PATIENCE_SECONDS = 15.0
+"""How long a worker that has not begun waits for a server that answers, but with errors: one that refuses documents
+(a quota, an admission webhook, rights) may let it join all the same."""
+
+
+def _answered(error: CoordinationUnavailable) -> bool:
+    """Whether the server is there."""
+    return isinstance(error.__cause__, ApiError)
+
+
+def _refused(error: CoordinationUnavailable) -> bool:
+    """Whether the server has said no, and would say it again."""
+    cause = error.__cause__
+    passing = isinstance(cause, Unauthorized | TooManyRequests | ServerTimeout)
+    return isinstance(cause, ApiError) and 400 <= cause.status < 500 and not passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +93,40 @@ class QuarantineKeeper:
         self._cleared: dict[Suspect, int] = {}
         """Suspects whose runs have ended here, with the deaths that they had. Written later."""
         self._hashes: dict[tuple[Suspect, PartitionKey], int] = {}
+        self._failures = 0
+        self._write_at = 0.0
         suspects.survived = self._survived
 
     async def begin(self, stop: asyncio.Event) -> None:
         """Returns once it is known who is quarantined, and the deaths of the predecessors are counted, or when told to
-        stop: until then no key may run. Without the right to read the document, the worker does without."""
+        stop: until then no key may run. Where the server refuses the document, the worker does without: what it knows
+        holds here."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         while not stop.is_set():
             try:
                 await self._write()
                 return
             except CoordinationUnavailable as error:
-                log.warning("the quarantine is not known yet: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
+                if not _refused(error) and (loop.time() - began < PATIENCE_SECONDS or not _answered(error)):
+                    log.warning("the quarantine is not known yet: %s", error)
+                    await asyncio.sleep(RETRY_SECONDS[0])
+                    continue
+                log.error("the quarantine is not written: %s", error)
             except ConfigError as error:
                 log.error("the quarantine is not followed: %s", error)
-                return
             except Exception:  # whatever it is, a worker that does not begin helps nobody
                 log.exception("the quarantine is not followed")
-                return
+            await self._do_without()
+            return
+
+    async def _do_without(self) -> None:
+        """What can be read holds, and what is known here; it is written when that is possible again."""
+        self._put_off()
+        found: Document | None = None
+        with suppress(CoordinationUnavailable, ConfigError):
+            found = await self._coordination.read_document(DocumentName.QUARANTINE)
+        self._know(readable(found, self._known))
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -103,17 +136,26 @@ class QuarantineKeeper:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 self._follow(self._document())
+                if loop.time() < self._write_at:
+                    continue
                 swept = loop.time() >= sweep_at and self._sweep()
                 if loop.time() >= sweep_at:
                     sweep_at = loop.time() + SWEEP_SECONDS
                 if swept or self._cleared or self._uncounted:
                     await self._write()
             except (CoordinationUnavailable, ConfigError) as error:
-                log.warning("the quarantine is not written: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
+                log.warning("the quarantine is not written, next try in %g s: %s", self._put_off(), error)
             except Exception:  # whatever it is, keys must not wait for it
                 log.exception("the quarantine")
-                await asyncio.sleep(RETRY_SECONDS)
+                self._put_off()
+
+    def _put_off(self) -> float:
+        """Nothing is written before so many seconds. What others wrote is followed all the while."""
+        first, longest = RETRY_SECONDS
+        seconds = min(first * 2.0 ** min(self._failures, 10), longest)
+        self._failures += 1
+        self._write_at = asyncio.get_running_loop().time() + seconds
+        return seconds
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
@@ -162,6 +204,7 @@ class QuarantineKeeper:
     async def _write(self) -> None:
         uncounted, cleared = self._uncounted, dict(self._cleared)
         changed = await change_quarantine(self._coordination, self._changed, self._known)
+        self._failures = 0
         self._uncounted = ()
         self._cleared = {suspect: deaths for suspect, deaths in self._cleared.items() if suspect not in cleared}
         if uncounted:

@@ -8,6 +8,7 @@ adoption that ended half-way goes on where it was.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,12 +17,18 @@ import msgspec
 
 from shards.api.client import MERGE_PATCH, PARTIAL, Query, Transport
 from shards.clock import Clock
-from shards.errors import Conflict, Expired, NotFound
-from shards.filtering.metadata_pages import TIMEOUT_SECONDS, MetadataPages
+from shards.errors import ApiError, Conflict, Expired, NotFound, TooManyRequests, Unauthorized
+from shards.filtering.metadata_pages import TIMEOUT_SECONDS, MetadataPages, called
 from shards.keyrange import slot_of
 from shards.limits.breaker import TokenBucket
 from shards.objects import SLOT_LABEL, Meta, OwnerReference, Resource
 from shards.watching.source import Source
+
+log = logging.getLogger(__name__)
+
+MOST_REFUSED = 10
+"""Writes in a row that the server refuses before there is no use in more: then it is a permission that is missing, and
+not an admission webhook that minds one object."""
 
 
 @dataclass(slots=True)
@@ -63,7 +70,12 @@ class Adoption:
         return list(self.counts.values())
 
     async def adopt(self) -> list[Count]:
-        """Gives all of them their label; what is left could not be written, or came meanwhile. Raises as `look`."""
+        """Gives all of them their label; what is left could not be written, or came meanwhile.
+
+        Raises as `look`. Where the server refuses some of them, the refusal of the first one, after all others.
+        """
+        refused: dict[str, ApiError] = {}
+        in_a_row = 0
         bucket = TokenBucket(self.rate, 1.0, self.clock())
         adopted: dict[Resource, int] = {}
         before: dict[Resource, int] | None = None
@@ -71,14 +83,28 @@ class Adoption:
             before = dict(adopted)
             with suppress(Expired):  # of a page's token, where writes are slow
                 async for resource, child in self._astray():
+                    if child.uid in refused:
+                        continue
                     await asyncio.sleep(bucket.reserve(self.clock(), float("inf")) or 0.0)
-                    if await self._write(resource, child):
+                    try:
+                        written = await self._write(resource, child)
+                    except ApiError as error:
+                        in_a_row += 1
+                        if not _of_one_object(error) or in_a_row == MOST_REFUSED:
+                            raise
+                        refused[child.uid] = error
+                        log.warning("%s %s gets no label: %s", resource, called(child), error)
+                        continue
+                    in_a_row = 0
+                    if written:
                         adopted[resource] = adopted.get(resource, 0) + 1
                         self.counts[resource].adopted = adopted[resource]
                         self.told(self.counts[resource])
         await self.look()
         for resource, count in self.counts.items():
             count.adopted = adopted.get(resource, 0)
+        if refused:
+            raise next(iter(refused.values()))
         return list(self.counts.values())
 
     async def _astray(self) -> AsyncIterator[tuple[Resource, Meta]]:
@@ -144,6 +170,11 @@ class Adoption:
     @property
     def _asking(self) -> MetadataPages:
         return MetadataPages(self.transport, self.user_agent)
+
+
+def _of_one_object(error: ApiError) -> bool:
+    """Whether the next object may fare better: one that a webhook or the schema minds; webhooks that fail are a 500."""
+    return error.status <= 500 and not isinstance(error, Unauthorized | TooManyRequests)
 
 
 class _Wanted(msgspec.Struct, rename="camel"):

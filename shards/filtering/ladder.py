@@ -55,7 +55,8 @@ class Rung:
     """One filter of one resource. Times are boot-clock readings.
 
     why: what the verdict rests on, in a clause. foreign: objects that came although the filter should have kept them
-    away. probed_at: of the last question that was answered, whatever the answer; None before. since: of the verdict.
+    away. probed_at: of the last question that was answered, whatever the answer; None before. asked_at: of the last
+    one, answered or not. since: of the verdict.
     """
 
     resource: Resource
@@ -64,6 +65,7 @@ class Rung:
     why: str = "not asked yet"
     foreign: int = 0
     probed_at: float | None = None
+    asked_at: float = -inf
     since: float = -inf
     due_at: float = -inf
     confirmations: int = 0
@@ -155,14 +157,14 @@ class FilterLadder:
             return
         if rung.falls and rung.verdict is Verdict.REFUTED:  # it waits out its pause
             return
-        earliest = self.clock() if rung.probed_at is None else rung.probed_at + RECONNECT_SECONDS
+        earliest = max(rung.asked_at + RECONNECT_SECONDS, self.clock())
         if earliest < rung.due_at:
-            rung.due_at = max(earliest, self.clock())
+            rung.due_at = earliest
             self.poked()
 
     def answered(self, rung: Rung, holds: bool | None, why: str) -> None:
         """A question was answered. None: nothing could be learnt, and what is known stays."""
-        now = self.clock()
+        now = rung.asked_at = self.clock()
         if holds is None:
             rung.due_at = now + self._spread(PAUSE_SECONDS[0])
             if rung.verdict is Verdict.UNKNOWN:
@@ -188,7 +190,8 @@ class FilterLadder:
 
     def failed(self, rung: Rung, why: str) -> None:
         """A question got no answer, which says nothing about the rung."""
-        rung.due_at = self.clock() + self._spread(PAUSE_SECONDS[0])
+        rung.asked_at = self.clock()
+        rung.due_at = rung.asked_at + self._spread(PAUSE_SECONDS[0])
         if rung.verdict is Verdict.UNKNOWN:
             rung.why = why
 

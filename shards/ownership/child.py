@@ -46,31 +46,40 @@ async def completed(fence: Fence, view: View, resource: Resource, desired: Objec
 
 
 def replaced(fence: Fence, view: View, resource: Resource, body: Object) -> Object:
-    """The body of an update: a child of this primary keeps its slot label, or gets it, whatever the author left out."""
-    if not fence.owns(resource) or controller_uid(body) != view.key.uid:
+    """The body of an update: a child of this primary keeps its slot label, or gets it, whatever the author left out.
+
+    One that it gives to another owner gets that one's: with the old label nobody's view would show it.
+    """
+    owner = controller_uid(body)
+    if not owner or not fence.owns(resource):
         return body
+    if owner != view.key.uid:
+        name = ObjectName(body["metadata"].get("namespace", ""), body["metadata"]["name"])
+        if not _is_own(view, view.peek(resource, name)):
+            return body
     metadata = {**body["metadata"]}
-    metadata["labels"] = {**(metadata.get("labels") or {}), SLOT_LABEL: slot_of(view.key.uid)}
+    metadata["labels"] = {**(metadata.get("labels") or {}), SLOT_LABEL: slot_of(owner)}
     return {**body, "metadata": metadata}
 
 
 def patched(
     fence: Fence, view: View, resource: Resource, name: ObjectName, patch: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The same of a merge patch: one that would take the label away keeps it, one that makes a child brings it.
+    """The same of a merge patch: one that would take the label away keeps it, one that makes a child, or gives it
+    away, brings it.
 
     Raises ConfigError for one that takes all labels away.
     """
     metadata = patch.get("metadata")
     if not isinstance(metadata, Mapping) or not fence.owns(resource):
         return patch
-    adopts = bool(metadata.get("ownerReferences")) and controller_uid({"metadata": metadata}) == view.key.uid
-    labels = metadata.get("labels", {})
-    if not adopts:
-        if isinstance(labels, Mapping) and SLOT_LABEL not in labels:
-            return patch
+    owner, labels = controller_uid({"metadata": metadata}), metadata.get("labels", {})
+    if not owner and isinstance(labels, Mapping) and SLOT_LABEL not in labels:
+        return patch
+    if owner != view.key.uid:
         current = view.peek(resource, name)
-        if current is not None and controller_uid(current) != view.key.uid:
+        unseen = current is None and not owner
+        if not unseen and not _is_own(view, current):
             return patch
     if labels is None:
         raise ConfigError(
@@ -78,7 +87,12 @@ def patched(
             f"null would take {SLOT_LABEL} away too, without which the object is seen no more; "
             "write null for each label that is to go",
         )
-    return {**patch, "metadata": {**metadata, "labels": {**labels, SLOT_LABEL: slot_of(view.key.uid)}}}
+    slot = slot_of(owner or view.key.uid)
+    return {**patch, "metadata": {**metadata, "labels": {**labels, SLOT_LABEL: slot}}}
+
+
+def _is_own(view: View, current: Object | None) -> bool:
+    return current is not None and controller_uid(current) == view.key.uid
 
 
 def mends_only(patch: Object) -> bool:

@@ -48,8 +48,9 @@ def now() -> float:
 class Behaviour:
     """How the shards of one member behave. May be changed at any time.
 
-    opening_error, prewarm_error, stop_error: raised by activations, standbys and stops. unwarm: standbys never sync.
-    undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard. Durations are in seconds.
+    opening_error, prewarm_error, drain_error, stop_error: raised by activations, standbys, drains and stops. unwarm:
+    standbys never sync. undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard.
+    Durations are in seconds.
     """
 
     prewarm_seconds: float = 0.0
@@ -58,6 +59,7 @@ class Behaviour:
     stop_seconds: float = 0.0
     unwarm: bool = False
     undrained: bool = False
+    drain_error: Exception | None = None
     namespaces: dict[str, int] = field(default_factory=dict)
     opening_error: Exception | None = None
     prewarm_error: Exception | None = None
@@ -98,6 +100,8 @@ class FakeShard:
         self.calls.append("drain")
         self.open = False
         await asyncio.sleep(min(self.behaviour.drain_seconds, grace_seconds))
+        if self.behaviour.drain_error is not None:
+            raise self.behaviour.drain_error
         if self.behaviour.undrained:
             raise Undrained("a reconcile goes on")
         assert self.tenure is not None, "only an activated shard is drained"

@@ -9,6 +9,7 @@ from fleet.office.standing_orders import GONE_SECONDS, UNREADABLE, StandingOrder
 from fleet.records.controls import Controls, Order, controls_text, parse_controls
 from fleet.records.cut_request import CutRequest
 from fleet.records.record import Document, DocumentName
+from shards.errors import ConfigError
 from shards.keyrange import WHOLE
 from tests.unit.fleet.records.records import member
 
@@ -87,3 +88,40 @@ async def test_an_order_ends_only_where_a_live_list_has_nobody_of_that_name() ->
     assert orders.over([], GONE_SECONDS + 1) == ("a", "b")
     await orders.end(coordination, stored, ("b",), not_after=float("inf"))  # of a document that has changed
     assert orders.over([], GONE_SECONDS + 2) == ()
+
+
+def test_nothing_is_over_while_the_document_cannot_be_read() -> None:
+    """Or the members would be listed with every look for as long as it cannot."""
+    orders = StandingOrders()
+    orders.follow(document(controls_text(Controls().drain("gone", Order()))))
+    assert orders.over([], 0.0) == ()
+    orders.follow(document("{", "2"))
+    assert orders.over([], GONE_SECONDS + 1) == ()
+
+
+@pytest.mark.looptime
+async def test_what_a_live_list_contradicts_is_not_asked_again_with_the_next_look() -> None:
+    coordination = LocalCoordination()
+    await coordination.write_member(member("a", version=""), "")
+    stored = await coordination.write_document(document(controls_text(Controls().drain("a", Order())), ""))
+    orders = StandingOrders()
+    orders.follow(stored)
+    assert orders.over([], 0.0) == ()
+    assert orders.over([], GONE_SECONDS + 1) == ("a",)
+    await orders.end(coordination, stored, ("a",), not_after=float("inf"))
+    assert orders.over([], GONE_SECONDS + 2) == ()
+
+
+class Unlabelled(LocalCoordination):
+    """As where somebody took the labels from the ConfigMap while it was written."""
+
+    async def write_document(self, new: Document, *, not_after: float | None = None) -> Document:
+        raise ConfigError("", "ConfigMap web-controls has not the labels by which it is found")
+
+
+async def test_a_document_that_lost_its_labels_ends_no_coordinator() -> None:
+    orders = StandingOrders()
+    ordered = document(controls_text(Controls().drain("a", Order())))
+    orders.follow(ordered)
+    await orders.end(Unlabelled(), ordered, ("a",), not_after=float("inf"))
+    assert set(orders.controls.drained) == {"a"}

@@ -6,7 +6,7 @@ import os
 import signal
 import tracemalloc
 
-from fleet.processes.flights import SLOTS, Death, DeathBook, Flight, shared_flights
+from fleet.processes.flights import FLIGHTS_BYTES, SLOT_BYTES, SLOTS, Death, DeathBook, Flight, Flights, shared_flights
 from shards.objects import Key
 
 SHOP = Key("team-a", "shop", "4a1c2e68-0f7e-4d1b-9f7a-3f6b2a1c0d9e")
@@ -42,6 +42,21 @@ def test_slots_are_used_again_and_more_than_there_are_cost_nothing_but_the_memor
         flights.ended(number, cancelled=False)
     assert flights.read() == ()
     assert flights.begins("websites", SHOP, 1, 1.0) >= 0
+
+
+def test_memory_that_a_dying_child_has_spoilt_costs_its_supervisor_nothing() -> None:
+    memory = memoryview(bytearray(FLIGHTS_BYTES))
+    flights = Flights(memory)
+    flights.begins("websites", SHOP, 4, 12.5)
+    flights.begins("websites", CLUSTER, 1, 13.0)
+    flights.begins("jobs", Key("", "two\nlines", "u"), 1, 14.0)
+    texts = FLIGHTS_BYTES - SLOTS * SLOT_BYTES
+    memory[texts : texts + SLOT_BYTES] = b"\xff" * SLOT_BYTES
+    assert flights.read() == (Flight("websites", CLUSTER, 1, 13.0),)
+    memory[:] = b"\xff" * FLIGHTS_BYTES
+    book = DeathBook(flights)
+    book.died("w#1", "SIGSEGV", "", 1.0)
+    assert (book.for_the_next(), flights.read()) == ((), ())
 
 
 def test_a_text_that_no_slot_holds_is_not_remembered_in_part() -> None:

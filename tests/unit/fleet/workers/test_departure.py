@@ -25,6 +25,21 @@ async def test_a_range_that_cannot_be_drained_ends_the_process_when_its_other_ra
         first.behaviour.undrained = second.behaviour.undrained = False
 
 
+async def test_the_process_ends_though_another_of_its_ranges_ends_by_an_error() -> None:
+    async with running(Fleet(ranges=2), "a") as fleet:
+        for name, shard in zip(("stuck", "other"), fleet.shards["a"], strict=True):
+            shard.behaviour = fleet.behaviour(name)
+            shard.behaviour.undrained, shard.behaviour.drain_seconds = True, 1.0
+        fleet.start("b")
+        one, other = fleet.shards["a"]
+        await fleet.until(lambda: "drain" in one.calls + other.calls, 20, "a range is to move")
+        waits = other if "drain" in one.calls else one
+        waits.behaviour.drain_error = RuntimeError("a view in disorder")
+        await fleet.until(lambda: fleet.deaths == ["a"], 20, "the process of a ends")
+        for shard in fleet.shards["a"]:
+            shard.behaviour.undrained, shard.behaviour.drain_error = False, None
+
+
 async def test_a_worker_that_leaves_releases_its_other_ranges_before_it_ends_over_one_that_cannot_be_drained() -> None:
     async with running(Fleet(ranges=3), "a") as fleet:
         stuck = fleet.shards["a"][0]

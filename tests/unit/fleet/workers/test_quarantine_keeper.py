@@ -17,10 +17,12 @@ from fleet.backends.local_store import Faults, LocalStore
 from fleet.backends.quarantine_document import change_quarantine
 from fleet.health.telemetry import Telemetry
 from fleet.processes.flights import Death, Flight
+from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.quarantine import Quarantine, QuarantineEntry, parse_quarantine
 from fleet.records.record import Document, DocumentName
 from fleet.workers.owned_shard import OwnedShard
-from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
+from fleet.workers.quarantine_keeper import PATIENCE_SECONDS, KeeperSettings, QuarantineKeeper
+from shards.errors import ApiError, Forbidden
 from shards.keyrange import WHOLE, KeyRange
 from shards.objects import Key
 from shards.queue.slots import Slots
@@ -69,6 +71,19 @@ class Shard:
         return self.generations.get(key)
 
 
+class Refusing(LocalCoordination):
+    """refusal: what a write of a document meets."""
+
+    refusal: ApiError | None = None
+    refused = 0
+
+    async def write_document(self, new: Document, *, not_after: float | None = None) -> Document:
+        if self.refusal is not None:
+            self.refused += 1
+            raise CoordinationUnavailable(str(self.refusal)) from self.refusal
+        return await super().write_document(new, not_after=not_after)
+
+
 @dataclass
 class Fleet:
     """Workers on one store. Each has its own client and view."""
@@ -79,6 +94,7 @@ class Fleet:
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.coordinations: dict[str, Refusing] = {}
         self.others = LocalCoordination(self.store, clock=now)
 
     async def worker(
@@ -89,8 +105,11 @@ class Fleet:
         revision: str = "r1",
         faults: Faults | None = None,
         stop: asyncio.Event | None = None,
+        refusal: ApiError | None = None,
     ) -> Suspects:
-        coordination = LocalCoordination(self.store, clock=now, faults=faults or Faults())
+        coordination = Refusing(self.store, clock=now, faults=faults or Faults())
+        coordination.refusal = refusal
+        self.coordinations[name] = coordination
         view = coordination.watch(members=False)
         suspects = Suspects(Slots(4))
         pairs: list[tuple[KeyRange, OwnedShard]] = [] if shard is None else [(WHOLE, cast("OwnedShard", shard))]
@@ -248,6 +267,34 @@ class TestTrouble:
         await asyncio.sleep(1.0)
         stop.set()
         await asyncio.wait_for(beginning, 2.0)
+
+    async def test_a_server_that_refuses_the_document_keeps_no_worker_from_its_work(
+        self, fleet: Fleet, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await fleet.worker("a", death(OTHER))
+        full = Forbidden(403, "Forbidden", "exceeded quota: configmaps")
+        began = now()
+        suspects = await asyncio.wait_for(fleet.worker("b", *deaths(3), refusal=full), 30.0)
+        assert now() - began < 1.0
+        assert suspects.deaths == {("websites", BAD): 3, ("websites", OTHER): 1}
+        assert suspects.is_quarantined("websites", BAD, lambda _: None)
+        caplog.clear()
+        await asyncio.sleep(600.0)
+        assert fleet.coordinations["b"].refused < 20, "it is not asked again and again"
+        assert len(caplog.records) < 20
+        await fleet.worker("c", death(OTHER))
+        await asyncio.sleep(1.0)
+        assert suspects.deaths == {("websites", BAD): 3, ("websites", OTHER): 2}, "what others write is followed"
+        fleet.coordinations["b"].refusal = None
+        await asyncio.sleep(60.0)
+        assert await fleet.deaths() == 3
+
+    async def test_a_server_that_answers_with_errors_is_waited_for_and_not_for_ever(self, fleet: Fleet) -> None:
+        began = now()
+        broken = ApiError(500, "InternalError", "failed calling webhook")
+        suspects = await asyncio.wait_for(fleet.worker("a", death(BAD), refusal=broken), 60.0)
+        assert PATIENCE_SECONDS <= now() - began < PATIENCE_SECONDS + 5.0
+        assert suspects.deaths == {("websites", BAD): 1}
 
     async def test_a_document_that_somebody_spoilt_keeps_what_it_said(
         self, fleet: Fleet, caplog: pytest.LogCaptureFixture

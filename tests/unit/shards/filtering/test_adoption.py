@@ -7,7 +7,7 @@ import pytest
 
 from shards.authoring.controller import Controller
 from shards.errors import ApiError, Expired
-from shards.filtering.adoption import Adoption, Count
+from shards.filtering.adoption import MOST_REFUSED, Adoption, Count
 from shards.keyrange import PartitionKey, slot_of
 from shards.objects import SLOT_LABEL, Object
 from shards.settings import ScopeSettings, ShardSettings
@@ -154,6 +154,30 @@ async def test_a_page_token_that_expires_begins_a_new_look(world: World, monkeyp
 
     world.transport.fail = expire
     assert (await adoption(world).adopt())[0].left == 0
+
+
+async def test_a_child_that_the_server_refuses_does_not_keep_the_others_from_their_label(world: World) -> None:
+    site = world.website("a")
+    for number in range(5):
+        page(world, f"page-{number}", owner=site)
+    denied = ApiError(403, "Forbidden", "admission webhook denied the request: frozen")
+    world.transport.fail = lambda sent: denied if sent.method == "PATCH" and sent.path.endswith("page-1") else None
+    with pytest.raises(ApiError, match="frozen"):
+        await adoption(world).adopt()
+    assert [await label(world, f"page-{number}") for number in range(5)] == [
+        None if number == 1 else slot(site) for number in range(5)
+    ]
+    assert len([each for each in world.transport.sent if each.method == "PATCH"]) == 5, "it is asked once"
+
+
+async def test_a_permission_that_is_missing_is_told_before_thousands_were_tried(world: World) -> None:
+    site = world.website("a")
+    for number in range(50):
+        page(world, f"page-{number}", owner=site)
+    world.transport.fail = lambda sent: ApiError(403, "Forbidden", "no") if sent.method == "PATCH" else None
+    with pytest.raises(ApiError, match="no"):
+        await adoption(world).adopt()
+    assert len([each for each in world.transport.sent if each.method == "PATCH"]) == MOST_REFUSED
 
 
 async def test_a_refusal_ends_it(world: World) -> None:

@@ -151,6 +151,21 @@ def test_a_reconnect_asks_anew_but_not_each_time(rig: Rig) -> None:
     assert rig.ladder.next_due() - rig.now >= 0.8 * AUDIT_SECONDS
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_reconnect_asks_no_sooner_where_nothing_could_be_learnt(rig: Rig, answered: bool) -> None:
+    """A server in trouble ends watches again and again: that is no time for more questions."""
+    rig.now = 2000.0
+    if answered:
+        rig.ladder.answered(rig.rung, None, "it is empty")
+    else:
+        rig.ladder.failed(rig.rung, "503")
+    for _ in range(20):
+        rig.now += 1.0
+        rig.ladder.reconnected(SITES, SELECTOR)
+        assert rig.ladder.due() == []
+    assert rig.ladder.next_due() == 2000.0 + RECONNECT_SECONDS
+
+
 def test_a_reconnect_finds_out_soon_that_a_server_was_upgraded(rig: Rig) -> None:
     for _ in range(5):
         rig.ask(False)

@@ -109,6 +109,27 @@ async def test_an_orphan_that_is_given_to_the_primary_gets_the_label_with_it(
     assert await labels(world, "orphan") == own(desk)
 
 
+@pytest.mark.parametrize("how", ["patch", "update"])
+async def test_a_child_that_is_given_to_another_owner_gets_the_label_of_that_one(
+    world: World, desk: Desk, how: str
+) -> None:
+    other = world.website("b")
+    await desk.do(lambda ctx: ctx.client.create(CONFIGMAPS, page()))
+    await asyncio.sleep(1)
+
+    async def act(ctx: Context) -> None:
+        if how == "patch":
+            await ctx.client.patch(CONFIGMAPS, "page", {"metadata": {"ownerReferences": controlled_by(other)}})
+            return
+        found = ctx.store.get(CONFIGMAPS, "page")
+        assert found is not None
+        found["metadata"]["ownerReferences"] = controlled_by(other)
+        await ctx.client.update(CONFIGMAPS, found)
+
+    await desk.do(act)
+    assert await labels(world) == {SLOT_LABEL: slot_of(other["metadata"]["uid"])}
+
+
 async def test_other_peoples_objects_get_no_label(world: World, desk: Desk) -> None:
     shown_without_labels(world)
     other = world.website("b")
