@@ -103,8 +103,8 @@ class Adoption:
         await self.look()
         for resource, count in self.counts.items():
             count.adopted = adopted.get(resource, 0)
-        for error in refused.values():
-            raise error
+        for first in refused.values():
+            raise first
         return list(self.counts.values())
 
     async def _astray(self) -> AsyncIterator[tuple[Resource, Meta]]:

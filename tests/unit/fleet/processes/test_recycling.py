@@ -112,8 +112,8 @@ def test_a_pod_whose_memory_is_too_small_does_not_turn_over_its_workers_for_ever
     pod: Pod, caplog: pytest.LogCaptureFixture
 ) -> None:
     pod.uses(900)
-    for _ in range(8 * 3600):
-        pod.after(LOOK_SECONDS)
+    for _ in range(8 * 360):
+        pod.after(10 * LOOK_SECONDS)
         for worker in pod.workers:
             if worker.recycled_at == pod.now:
                 pod.starts_again(worker)
