@@ -41,6 +41,8 @@ async def drain_member(transport: Transport, names: Names, name: str, why: str, 
     drained = {name for row in found.members for name in (row.name, row.pod) if name in after.drained}
     if not any(row.state is MemberState.ALIVE and not {row.name, row.pod} & drained for row in found.members):
         return f"{name} is drained, but nobody else could take over: it keeps its {owned} shards until somebody can"
+    if found.coordinator is None:
+        return f"{told}; no coordinator is in office: nothing moves before there is one"
     return told
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from fleet import __version__
-from fleet.pod.preflight import explained
+from fleet.pod.preflight import PreflightFailed, explained
 from fleet.processes import rundir
+from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import Names
 from fleet.status.status_reader import FleetNotFound, StatusReader, find_fleet
 from fleet.status.statusview import Sight
@@ -88,11 +90,21 @@ async def _connected(
 ) -> T:
     transport = await connect(kubeconfig=kubeconfig, context=context)
     try:
-        with explained(transport.host):
+        with explained(transport.host), _told(transport.host):
             names = await find(_client(transport), namespace or transport.namespace, fleet)
             return await act(transport, names)
     finally:
         await transport.close()
+
+
+@contextmanager
+def _told(host: str) -> Iterator[None]:
+    """Raises PreflightFailed for what the fleet's records on that server could not be asked, or not be changed to."""
+    try:
+        yield
+    except CoordinationUnavailable as error:
+        sure = "it is not known whether that was done" if error.maybe_applied else "nothing was changed"
+        raise PreflightFailed(f"{host}: {error}; {sure}") from error
 
 
 async def _sight(transport: KubeTransport, names: Names) -> Sight:

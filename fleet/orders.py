@@ -56,7 +56,8 @@ async def change_controls(
                 continue  # somebody else gave an order at the same time
             return before, after
     except CoordinationUnavailable as error:
-        raise OrderFailed(f"nothing is known to be ordered: {error}") from error
+        sure = "it is not known whether that was ordered" if error.maybe_applied else "nothing was ordered"
+        raise OrderFailed(f"{sure}: {error}") from error
     raise OrderFailed(f"ConfigMap {name} changes all the time; nothing was ordered, try again")
 
 

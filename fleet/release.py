@@ -31,7 +31,8 @@ async def release_keys(transport: Transport, names: Names, key: str, controller:
     try:
         before, _ = await change_quarantine(coordination_of(transport, names, "quarantine"), let_go, Quarantine())
     except CoordinationUnavailable as error:
-        raise OrderFailed(f"nothing is known to be released: {error}") from error
+        sure = "it is not known whether a key was released" if error.maybe_applied else "no key was released"
+        raise OrderFailed(f"{sure}: {error}") from error
     released = chosen(before)
     if not released:
         return _nothing(names, before, key, controller)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fleet.records.object_names import CONFIG_MAPS, EVENTS, FLEET_LABEL, KIND_LABEL, LEASES, Names
+from fleet.records.record import DocumentName
 from fleet.status.status_reader import StatusReader
 from fleet.status.statusview import MemberState, fleet_status
 from shards.api.client import Client
@@ -16,10 +17,14 @@ from shards.objects import SLOT_LABEL, Resource
 FORCE_SECONDS = 30.0
 """How long `--force` waits before it removes the records of members that live, after it has said so."""
 
-LEFT = (
-    f"left alone: the objects that the fleet looked after, their children and the label {SLOT_LABEL} on these, and "
-    "finalizers that its reconciles set: nobody removes those any more, and such objects cannot be deleted until you do"
-)
+
+def left(names: Names) -> str:
+    """What stays, and what is to be done about it, as a sentence."""
+    return (
+        f"left alone: the config, if it is in a ConfigMap {names.document(DocumentName.CONFIG)}; the objects that the"
+        f" fleet looked after, their children and the label {SLOT_LABEL} on these; and finalizers that its reconciles"
+        " set: nobody removes those any more, and such objects cannot be deleted until you do"
+    )
 
 
 class StillAlive(ShardError):
@@ -36,13 +41,15 @@ class Kept(NamedTuple):
 
 
 async def kept(client: Client, names: Names) -> list[Kept]:
-    """Everything with the fleet's label, in the order in which it is to go: what people wrote and the map first, so
-    that nothing is planned any more."""
+    """Everything with the fleet's label, in the order in which it is to go: orders and the map first, so that nothing
+    is planned any more. The config is not the fleet's: people wrote it, and pods may mount it when they start again."""
     found = []
     for resource in (CONFIG_MAPS, LEASES, EVENTS):
         query = [("labelSelector", f"{FLEET_LABEL}={names.fleet}")]
         for item in (await client.list(resource, names.namespace, query=query))["items"]:
             metadata = item["metadata"]
+            if (resource, metadata["name"]) == (CONFIG_MAPS, names.document(DocumentName.CONFIG)):
+                continue
             kind = (metadata.get("labels") or {}).get(KIND_LABEL, "")
             found.append(Kept(resource, metadata["name"], metadata["uid"], kind))
     return found

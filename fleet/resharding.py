@@ -16,7 +16,7 @@ from fleet.records.cut_request import CutRequest
 from fleet.records.object_names import Kind
 from fleet.records.record import Document, DocumentName, ShardMap, ShardRecord, StoredMap
 from fleet.rules.cuts import cut_boundaries, cut_of, refusal
-from fleet.rules.layout import Wanted, namespace_points, next_layout, relaid, told
+from fleet.rules.layout import Wanted, base_count, namespace_points, next_layout, relaid, told
 from fleet.status.reshard_progress import Goal, ReshardPhase, ReshardProgress, reshard_progress
 from shards.errors import ConfigError, ShardError
 from shards.keyrange import SPACE, KeyRange, PartitionKey
@@ -58,7 +58,7 @@ class Resharder:
         shown, shards = (await self._map()).map, await self._shards()
         frozen = (await read_controls(self._coordination)).frozen
         if wishes.of_config:
-            text = edited((await self._config()).text, "shards", wishes.of_config)
+            text = self._edited(await self._config(), wishes)
             config = parse_config(text).shards
             points = namespace_points(await self._coordination.list_members())
             settled = replace(shown, retiring=frozenset(), config_version="")
@@ -85,6 +85,7 @@ class Resharder:
             version = await self._write_config(wishes)
             what = ", ".join(f"shards.{name}: {value}" for name, value in wishes.of_config.items())
             goal, sentence = replace(goal, config_version=version), f"{self._name(DocumentName.CONFIG)} says {what}"
+            sentence += _stays(wishes, shown)
         else:
             number = await self._write_requests(wishes, shown)
             goal, sentence = replace(goal, request=number), f"{self._name(DocumentName.CONTROLS)} asks for it"
@@ -94,11 +95,27 @@ class Resharder:
             sentence if frozen is None else f"{sentence}; the fleet is frozen ({frozen}) and waits for unfreeze",
         )
 
-    async def follow(self, goal: Goal, tell: Callable[[ReshardProgress], None], impatient: Callable[[], None]) -> None:
-        """Until it is done. tell: hears of every change. impatient: nobody has followed for long.
+    async def follow(
+        self,
+        goal: Goal,
+        tell: Callable[[ReshardProgress], None],
+        impatient: Callable[[], None],
+        *,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Until it is done. tell: hears of every change. impatient: nobody has followed for long. timeout_seconds: None
+        waits for ever.
 
         Raises ReshardFailed.
         """
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._follow(goal, tell, impatient)
+        except TimeoutError as error:
+            late = f"it is not done after {timeout_seconds:g} s, and goes on without this command"
+            raise ReshardFailed(f"{late}; fleet status shows how far it is") from error
+
+    async def _follow(self, goal: Goal, tell: Callable[[ReshardProgress], None], impatient: Callable[[], None]) -> None:
         view = self._coordination.watch(members=False)
         last: ReshardProgress | None = None
         clock = asyncio.get_running_loop().time
@@ -125,7 +142,7 @@ class Resharder:
     async def _write_config(self, wishes: Wishes) -> str:
         for _ in range(_TRIES):
             found = await self._config()
-            text = edited(found.text, "shards", wishes.of_config)
+            text = self._edited(found, wishes)
             if text == found.text:
                 return found.version
             try:
@@ -133,6 +150,16 @@ class Resharder:
             except CasConflict:
                 continue  # somebody else changed it at the same time
         raise ReshardFailed(f"ConfigMap {self._name(DocumentName.CONFIG)} changes all the time; nothing was changed")
+
+    def _edited(self, found: Document, wishes: Wishes) -> str:
+        """The text of the config with what is wished for. Raises ConfigError, which names the ConfigMap."""
+        try:
+            return edited(found.text, "shards", wishes.of_config)
+        except ConfigError as error:
+            why = f"{self._name(DocumentName.CONFIG)} cannot be changed: {error}"
+            if not found.text:
+                why = f"{self._name(DocumentName.CONFIG)} has no text under the key fleet.yaml, which holds the config"
+            raise ConfigError("", why) from error
 
     async def _write_requests(self, wishes: Wishes, shown: ShardMap) -> int:
         made: list[CutRequest] = []
@@ -155,7 +182,7 @@ class Resharder:
         ]
         for option, texts, at in wanted:
             layout = replace(shown, boundaries=boundaries, targets=("",) * len(boundaries)).ranges
-            ranges = tuple(range_named(option, text, layout) for text in texts)
+            ranges = tuple(sorted(range_named(option, text, layout) for text in texts))
             number += 1
             cut_at = hash_in(option, at, ranges[0]) if option == "--split" else None
             request = CutRequest(number, ranges, cut_at, given.by, given.since)
@@ -193,6 +220,17 @@ class Resharder:
 
     def _name(self, document: DocumentName) -> str:
         return f"ConfigMap {self._coordination.names.document(document)}"
+
+
+def _stays(wishes: Wishes, shown: ShardMap) -> str:
+    """Why a layout with another number of shards does not change; "" where it may."""
+    have, key = len(shown.boundaries), wishes.key or shown.partition_key
+    if wishes.count in (None, have) or (wishes.count, key) != (base_count(shown), shown.partition_key):
+        return ""
+    return (
+        f"; the layout was made for that, and stays as it is: {have} shards, since single ones were split or merged"
+        " (--split and --merge change them back)"
+    )
 
 
 def range_named(option: str, text: str, layout: Sequence[KeyRange]) -> KeyRange:

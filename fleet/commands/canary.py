@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fleet.commands.exit_codes import EXIT_STEP_BACK, EXIT_WAIT
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT, print_json
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, OUTPUT, RUNNING, print_json
 
 
 @click.group(short_help="Features that are tried on a part of the fleet.")
@@ -17,7 +17,7 @@ def canary() -> None:
 
 
 @canary.command("status", short_help="Say whether the canary may grow.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE

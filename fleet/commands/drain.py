@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from fleet.commands.exit_codes import EXIT_RUN_TIME
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, RUNNING
 
 
 @click.command(short_help="Move all shards away from a member or a pod.")
 @click.argument("name", metavar="MEMBER|POD")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -48,7 +48,7 @@ def drain(
 
 @click.command(short_help="End what `fleet drain` began.")
 @click.argument("name", metavar="MEMBER|POD")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, RUNNING
 
 
 @click.command(short_help="Stop all moves of shards that are not needed.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -40,7 +40,7 @@ def freeze(kubeconfig: Path | None, context: str | None, fleet_name: str, namesp
 
 
 @click.command(short_help="End what `fleet freeze` began.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE

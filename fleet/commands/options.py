@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-KUBECONFIG = click.option(
-    "--kubeconfig", type=FILE, help="Default: $KUBECONFIG, else the pod's service account, else ~/.kube/config."
+_DEFAULT = "$KUBECONFIG, else the pod's service account, else ~/.kube/config."
+KUBECONFIG = click.option("--kubeconfig", type=FILE, help=f"Default: {_DEFAULT}")
+RUNNING = click.option(
+    "--kubeconfig", type=FILE, help=f"Default without --context: this user's running `fleet dev`; else {_DEFAULT}"
 )
+"""Of commands that ask or change a fleet that runs."""
 CONTEXT = click.option("--context", help="Context of the kubeconfig. Default: its current one.")
 FLEET = click.option("--fleet", "fleet_name", default="", help="Its name. Default: the only one in the namespace.")
 NAMESPACE = click.option("-n", "--namespace", default="", help="Where its Leases are. Default: the kubeconfig's.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleet.commands.options import CONTEXT, FILE, FLEET, KUBECONFIG, NAMESPACE, OUTPUT, print_json
+from fleet.commands.options import CONTEXT, FILE, FLEET, NAMESPACE, OUTPUT, RUNNING, print_json
 
 if TYPE_CHECKING:
     from fleet.configuration.config import FleetConfig
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Say which shards would move next, and why.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -36,8 +36,7 @@ def plan(
 ) -> None:
     """Say which shards would move or be cut next and why, in one sentence each, without doing it.
 
-    From what members report now. Without --kubeconfig and --context: of the `fleet dev` that this user is running, if
-    there is one.
+    From what members report now.
     """
     from fleet.configuration.config_file import load_config
     from fleet.look import at_fleet

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT, print_json
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, OUTPUT, RUNNING, print_json
 
 
 @click.group(short_help="Keys that are not reconciled because they ended workers.")
@@ -16,7 +16,7 @@ def quarantine() -> None:
 
 
 @quarantine.command("list", short_help="Show them, and those that are suspected.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -43,7 +43,7 @@ def list_keys(kubeconfig: Path | None, context: str | None, fleet_name: str, nam
 @click.argument("key", metavar="KEY", default="")
 @click.option("--all", "all_keys", is_flag=True, help="All keys that are quarantined.")
 @click.option("--controller", default="", help="Only keys of this controller.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleet.commands.exit_codes import EXIT_INTERRUPTED
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, OUTPUT, RUNNING
 
 if TYPE_CHECKING:
     from fleet.resharding import Wishes
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 @click.option("--merge", "merges", multiple=True, metavar="RANGE,RANGE", help="Two neighbours into one.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change, in one sentence per range.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until it is done.")
-@KUBECONFIG
+@click.option("--timeout", type=click.FloatRange(min=1), help="Seconds to wait at most. Default: for ever.")
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -40,6 +41,7 @@ def reshard(
     merges: tuple[str, ...],
     dry_run: bool,
     no_wait: bool,
+    timeout: float | None,
     kubeconfig: Path | None,
     context: str | None,
     fleet_name: str,
@@ -51,6 +53,8 @@ def reshard(
     RANGE is a shard as `fleet status` shows it. Shards that stay are not touched. Ctrl-C ends the waiting, not the
     reshard: the coordinator carries it through, whatever becomes of this command. -o json prints one line per change.
     """
+    import msgspec
+
     from fleet.look import at_fleet
     from fleet.orders import coordination_of
     from fleet.records.object_names import Names
@@ -65,15 +69,17 @@ def reshard(
         nonlocal asked
         resharder = Resharder(coordination_of(transport, names, "reshard"))
         if dry_run:
-            for line in await resharder.dry_run(wishes):
-                click.echo(line)
+            lines = await resharder.dry_run(wishes)
+            if output == "json":
+                lines = [msgspec.json.encode({"phase": "dry-run", "what": line}).decode() for line in lines]
+            click.echo("\n".join(lines))
             return
         with ReshardView(as_json=output == "json") as view:
             goal, sentence = await resharder.ask(wishes)
             asked = True
             view.asked(sentence)
             if not no_wait:
-                await resharder.follow(goal, view.show, view.impatient)
+                await resharder.follow(goal, view.show, view.impatient, timeout_seconds=timeout)
 
     try:
         at_fleet(kubeconfig, context, fleet_name, namespace, act)

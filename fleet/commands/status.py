@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE, OUTPUT, print_json
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, OUTPUT, RUNNING, print_json
 
 _STUCK = ("failingKeys", "failing", "waitingKeys", "waiting", "quarantine", "quarantineTrouble")
 
 
 @click.command(short_help="Show members, shards and their owners.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -26,10 +26,7 @@ _STUCK = ("failingKeys", "failing", "waitingKeys", "waiting", "quarantine", "qua
 def status(
     kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, output: str, failing: bool
 ) -> None:
-    """Show members, shards, owners, epochs, unowned ranges, queue depths and keys that fail or wait.
-
-    Without --kubeconfig and --context: of the `fleet dev` that this user is running, if there is one.
-    """
+    """Show members, shards, owners, epochs, unowned ranges, queue depths and keys that fail or wait."""
     from fleet.look import look
     from fleet.status.statusview import fleet_status
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE
+from fleet.commands.options import CONTEXT, FLEET, NAMESPACE, RUNNING
 
 
 @click.command(short_help="Remove what a fleet keeps on the server.")
-@KUBECONFIG
+@RUNNING
 @CONTEXT
 @FLEET
 @NAMESPACE
@@ -19,16 +19,17 @@ from fleet.commands.options import CONTEXT, FLEET, KUBECONFIG, NAMESPACE
 def uninstall(
     kubeconfig: Path | None, context: str | None, fleet_name: str, namespace: str, yes: bool, force: bool
 ) -> None:
-    """Remove the Leases, the map, the documents and the Events of a fleet, found by its label.
+    """Remove the Leases, the map, the orders, the quarantine and the Events of a fleet, found by its label.
 
-    Only when no member lives. The objects that the fleet looked after, their labels and finalizers are left alone.
+    Only when no member lives. Its config is left alone, and so are the objects that it looked after, their labels and
+    finalizers.
     """
     import time
 
     from fleet import __version__
     from fleet.look import at_fleet, named_or_found
     from fleet.records.object_names import Names
-    from fleet.removal import LEFT, check_nobody_lives, counted, kept, remove
+    from fleet.removal import check_nobody_lives, counted, kept, left, remove
     from shards.api.client import Client
     from shards.transport.kube import KubeTransport
 
@@ -47,6 +48,6 @@ def uninstall(
             click.confirm("Remove all of it?", abort=True)
             await check_nobody_lives(client, names, force=force, today=time.time, tell=click.echo)
         click.echo(f"removed {counted(await remove(client, names, await kept(client, names)))}")
-        click.echo(LEFT)
+        click.echo(left(names))
 
     at_fleet(kubeconfig, context, fleet_name, namespace, act, find=named_or_found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from fleet.health.telemetry import Telemetry
 from fleet.office.attempts import Attempts
 from fleet.office.candidate import Office
 from fleet.office.config_follower import ConfigFollower
+from fleet.office.hidden_records import SIDE_BY_SIDE, all_shards
 from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.records.happening import Happening
 from fleet.records.object_names import Kind
@@ -30,9 +31,6 @@ from shards.clock import Clock
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
 log = logging.getLogger(__name__)
-
-SIDE_BY_SIDE = 32
-"""Writes at once: a layout may have thousands of ranges, and a write that waits for its turn must not time out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +107,11 @@ class Registrar:
             await self._attempts.make(f"expel {incarnation}", partial(self._expel, office, incarnation, memory))
         for named in agenda.missing:
             await self._attempts.make(f"look for {named.member}", partial(self._prove_absence, named, memory))
-        first_reads: list[ShardRecord] = []
+        first_reads: dict[KeyRange, ShardRecord] = {}
         if agenda.upkeep.activate:
-            first_reads = await self.coordination.list_shards()
+            first_reads = await all_shards(
+                self.coordination, lost=[each for each in agenda.upkeep.activate if each in stored.map.lost]
+            )
         if agenda.map is not None:
             for move in agenda.moves:
                 log.info("plan: %s", move)
@@ -224,11 +224,11 @@ class Registrar:
 
     # -- shard records ----------------------------------------------------------------------------------------------
 
-    async def _activate(self, office: Office, agenda: Agenda, first_reads: Iterable[ShardRecord]) -> None:
+    async def _activate(self, office: Office, agenda: Agenda, found: Mapping[KeyRange, ShardRecord]) -> None:
+        """found: read before the map."""
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
-        found = {record.range: record for record in first_reads}
         clear = clear_ranges(live_map.map, await self.coordination.list_shards())
         members = await self.coordination.list_members()
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
@@ -255,7 +255,7 @@ class Registrar:
             return
         current = live_map.map
         members = await self.coordination.list_members()
-        records = {r.range: r for r in await self.coordination.list_shards()}
+        records = await all_shards(self.coordination, lost=[each for each in ranges if each in current.lost])
         epochs = dict(current.shard_epochs)
         done: set[KeyRange] = set()
 

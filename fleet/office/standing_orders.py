@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from fleet.records.controls import Controls, ControlsUnreadable, Order, controls_text, parse_controls
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable
 from fleet.records.record import Document, MemberRecord
+from shards.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class StandingOrders:
             if not self._known:
                 self.controls = Controls(frozen=UNREADABLE)
             return self.controls
-        if self._known and read != self.controls:
+        if self._known and told(read) != told(self.controls):
             log.info("ordered: %s", told(read))
         self.controls, self.trouble, self._known = read, "", True
         return read
@@ -53,6 +54,8 @@ class StandingOrders:
         """Drained names that nobody has had for long. now: boot-clock reading."""
         there = _names(members)
         self._missing = {name: self._missing.get(name, now) for name in self.controls.drained if name not in there}
+        if self.trouble:
+            return ()  # a document that cannot be read cannot be changed either
         return tuple(sorted(name for name, since in self._missing.items() if now - since > GONE_SECONDS))
 
     async def end(
@@ -60,12 +63,12 @@ class StandingOrders:
     ) -> None:
         """Ends these orders, if a live list proves that nobody has the names. document: what was followed last.
 
-        What fails is tried again a while later: nothing waits for it.
+        What fails, and what a live list contradicts, is tried again a while later: nothing waits for it.
         """
+        self._missing.clear()
         try:
             await self._end(coordination, document, names, not_after)
-        except (CasConflict, CoordinationUnavailable) as error:
-            self._missing.clear()
+        except (CasConflict, CoordinationUnavailable, ConfigError) as error:
             log.info("orders for members that are gone were not ended: %s", error)
 
     async def _end(
@@ -73,7 +76,7 @@ class StandingOrders:
     ) -> None:
         there = _names(await coordination.list_members())
         over = [name for name in names if name not in there]
-        if over and not self.trouble:
+        if over:
             text = controls_text(self.controls.undrain(*over))
             await coordination.write_document(document._replace(text=text), not_after=not_after)
             log.info("no member is called %s any more: the order to drain it has ended", ", ".join(over))
@@ -82,7 +85,9 @@ class StandingOrders:
 def told(controls: Controls) -> str:
     """For the log: what is ordered."""
     frozen = [] if controls.frozen is None else [f"frozen {controls.frozen}"]
-    return "; ".join([*frozen, *(f"{name} drained {order}" for name, order in controls.drained.items())]) or "nothing"
+    drained = [f"{name} drained {order}" for name, order in controls.drained.items()]
+    unknown = [f"not known to this version: {name}" for name in controls.other]
+    return "; ".join([*frozen, *drained, *unknown]) or "nothing"
 
 
 def _names(members: Iterable[MemberRecord]) -> set[str]:

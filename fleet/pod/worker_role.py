@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
 from weakref import WeakSet
@@ -25,6 +24,7 @@ from fleet.records.object_names import LEASES
 from fleet.records.record import Document, DocumentName, Incarnation
 from fleet.workers.filter_records import filter_records
 from fleet.workers.part_records import rollout_record
+from fleet.workers.pauses import pause_until
 from fleet.workers.quarantine_events import QuarantineEvents
 from fleet.workers.quarantine_keeper import KeeperSettings, QuarantineKeeper
 from fleet.workers.range_events import told_as_events
@@ -93,7 +93,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     keeping: asyncio.Task[None] | None = None
     try:
         await asyncio.gather(keeper.begin(stop), prober.settled(SETTLE_SECONDS[start.count > 1]))
-        await _rest(start.rest_until, stop)
+        await pause_until(stop, start.rest_until - boot_seconds())
         keeping = asyncio.create_task(keeper.run(), name="quarantine")
         async with observed(worker, journal):
             await worker.run(stop)
@@ -106,13 +106,6 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
         watchdog.stop()
         await health.close()
         await transport.close()
-
-
-async def _rest(until: float, stop: asyncio.Event) -> None:
-    """Until that reading of the boot clock, or `stop`."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(max(0.0, until - boot_seconds())):
-            await stop.wait()
 
 
 async def _follow(file: LiveFile | None, runtime: WorkerRuntime) -> None:

@@ -26,7 +26,9 @@ class Split:
 
     def __post_init__(self) -> None:
         if not self.range.first < self.at <= self.range.last:
-            raise ValueError(f"{self.at:016x} does not divide {self.range}: it must lie above its first hash and in it")
+            raise ValueError(
+                f"{self.at:016x} does not divide {self.range.short}: it must lie above its first hash and in it"
+            )
 
     def __str__(self) -> str:
         return _sentence(f"{self.range.short} is split at {self.at:016x}", self.why)
@@ -42,7 +44,7 @@ class Merge:
 
     def __post_init__(self) -> None:
         if self.first.last + 1 != self.second.first:
-            raise ValueError(f"{self.first} and {self.second} are no neighbours")
+            raise ValueError(f"{self.first.short} and {self.second.short} are no neighbours")
 
     def __str__(self) -> str:
         return _sentence(f"{self.first.short} and {self.second.short} become one shard", self.why)
@@ -81,7 +83,7 @@ def refusal(request: CutRequest, boundaries: Sequence[int], key: PartitionKey) -
     layout = ranges_from(tuple(boundaries), key)
     strange = [each for each in request.ranges if each not in layout]
     if strange:
-        return f"the layout has no range {strange[0]}; fleet status shows those that there are"
+        return f"the layout has no range {strange[0].short}; fleet status shows those that there are"
     try:
         cut_of(request)
     except ValueError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
+from shards.versions import at_least
 
 ACTING_SHARE = 0.85
 """Part of the lease during which its holder may act."""
@@ -185,6 +186,16 @@ def expel(record: MemberRecord) -> MemberRecord:
     member's own renewal, whose answer was lost.
     """
     return replace(record, renewals=record.renewals + 2, seen_map=0)
+
+
+def went_back(live: MemberRecord, known: MemberRecord) -> bool:
+    """Whether a live read shows an earlier state of a member's own record than it wrote: the store was restored (R14).
+
+    A count of renewals that is 0 may be one that somebody took away by hand.
+    """
+    if live.epoch != known.epoch:
+        return live.epoch < known.epoch
+    return 0 < live.renewals < known.renewals or not at_least(live.version, known.version)
 
 
 def leave(record: MemberRecord) -> MemberRecord:

@@ -30,6 +30,9 @@ SMOOTHING_SECONDS = 60.0
 VARIANCE_SECONDS = 600.0
 """The same of how much a load varies: long enough that one burst is not the rule, short enough to be forgotten."""
 
+MOST_OBJECTS, MOST_SECONDS = 10**9, 10_000.0
+"""No shard has more objects than this, or so many reconciles at a time."""
+
 SMOOTHED_PART = 0.5
 """Of the variance of reports, what is left of it in their smoothed mean; a minute's reports overlap."""
 
@@ -80,6 +83,8 @@ class ShardCosts:
         record = shards.get(each)
         if record is None or record.holder is None or record.holder.member != member or load.closed or load.young:
             return
+        if not (0 <= load.objects <= MOST_OBJECTS and 0 <= load.reconcile_seconds_per_second <= MOST_SECONDS):
+            return  # likewise: no plan can be made of what nobody can have measured
         seconds, variance, known = load.reconcile_seconds_per_second, 0.0, self.known.get(each)
         if known is not None:
             error = seconds - known.seconds

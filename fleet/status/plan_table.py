@@ -9,10 +9,12 @@ from rich.table import Table
 
 from fleet.status.plan_view import PlanView
 
+_NO_WIDTH = 10_000
+
 
 def write(plan: PlanView, out: TextIO) -> None:
-    """Sentences are never cut off: they are what somebody asked for."""
-    console = Console(file=out, highlight=False, markup=False, soft_wrap=True)
+    """Nothing is cut off: a terminal that is too narrow wraps the lines."""
+    console = Console(file=out, highlight=False, markup=False, soft_wrap=True, width=_NO_WIDTH)
     console.print(f"fleet {plan.fleet} in {plan.namespace}, map version {plan.map_version}")
     if plan.loads:
         console.print(_loads(plan))

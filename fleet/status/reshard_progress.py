@@ -50,6 +50,8 @@ class ReshardProgress:
             return "waiting for the coordinator"
         if self.phase is ReshardPhase.REFUSED:
             return f"refused: {self.why}"
+        if self.phase is ReshardPhase.DONE:
+            return "done: every shard has its owner"
         return (
             f"{self.retired} of {self.leaving} ranges retired, {self.activated} of {self.new} new ones activated,"
             f" {self.owned} owned"

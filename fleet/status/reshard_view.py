@@ -55,13 +55,15 @@ class ReshardView:
         if self._json:
             self._say({**asdict(found), "phase": str(found.phase)}, "")
         elif self._bars is None:
-            self._say({}, "done: every shard has its owner" if found.phase is ReshardPhase.DONE else found.sentence)
+            self._say({}, found.sentence)
         elif found.phase in (ReshardPhase.RUNNING, ReshardPhase.DONE):
             totals = {"retired": found.leaving, "activated": found.new, "owned": found.new}
             for name in _BARS:
                 if name not in self._tasks:
                     self._tasks[name] = self._bars.add_task(name, total=totals[name])
                 self._bars.update(self._tasks[name], completed=getattr(found, name), total=totals[name])
+            if found.phase is ReshardPhase.DONE:
+                self._say({}, found.sentence)
 
     def _say(self, line: dict[str, object], text: str) -> None:
         if self._json:

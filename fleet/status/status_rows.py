@@ -178,6 +178,7 @@ class FleetStatus(_Row, frozen=True):
     suspects of that; quarantine_trouble: why that cannot be read. paused_keys: how many objects are paused.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
     of that pod is known. frozen: null while shards may move. controls_trouble: why what is ordered cannot be read.
+    controls_unknown: fields in it that this version does not know, and that change nothing.
     config_refused: why the newest config is not followed, after its version.
     """
 
@@ -199,6 +200,7 @@ class FleetStatus(_Row, frozen=True):
     frozen: OrderRow | None = None
     drained: tuple[OrderRow, ...] = ()
     controls_trouble: str = ""
+    controls_unknown: tuple[str, ...] = ()
     config_refused: str = ""
 
     @property

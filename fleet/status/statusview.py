@@ -106,6 +106,7 @@ def fleet_status(sight: Sight) -> FleetStatus:
         frozen=_order_row("", sight.controls.frozen) if sight.controls and sight.controls.frozen else None,
         drained=tuple(_order_row(*each) for each in sorted((sight.controls or Controls()).drained.items())),
         controls_trouble=sight.controls_trouble,
+        controls_unknown=tuple(sorted((sight.controls or Controls()).other)),
         config_refused=shard_map.config_refused if shard_map else "",
     )
 

@@ -23,7 +23,8 @@ from fleet.records.coordination import (
     ProtocolMismatch,
 )
 from fleet.records.record import Holder, Incarnation, MemberRecord
-from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight
+from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight, went_back
+from fleet.workers.pauses import pause_until
 from fleet.workers.report import Report
 from shards.clock import Clock
 
@@ -72,6 +73,7 @@ class Member:
         self._until = float("-inf")
         self._attempted = 0
         self._not_before = float("-inf")
+        self._setbacks = 0
 
     @property
     def epoch(self) -> int:
@@ -97,7 +99,7 @@ class Member:
         said = ""
         while not stop.is_set():
             if self._clock() < self._not_before:
-                await _pause(stop, self._not_before - self._clock())
+                await pause_until(stop, self._not_before - self._clock())
                 continue
             try:
                 if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
@@ -106,6 +108,8 @@ class Member:
                     with contextlib.suppress(MapUnreadable):
                         await self.coordination.read_map()  # R16: one of another protocol is refused by who begins
                 check()
+                if self.lost_history(view):
+                    continue
                 found = await self.coordination.read_member(self.draft.name)
                 sighting = sight(
                     sighting,
@@ -115,25 +119,25 @@ class Member:
                 )
                 wait = await self._try(view, found, sighting)
             except CasConflict:
-                await _pause(stop, RETRY_SECONDS * self._rng.random())
+                await pause_until(stop, RETRY_SECONDS * self._rng.random())
                 continue
             except ProtocolMismatch as mismatch:
                 if not self._attempted:
                     raise
                 # It was a member before: what runs is not ended by what somebody wrote since.
                 log.error("joining waits: %s", mismatch)
-                await _pause(stop, self.renew_seconds)
+                await pause_until(stop, self.renew_seconds)
                 continue
             except CoordinationUnavailable as error:
                 log.warning("joining: no answer (%s)", error)
-                await _pause(stop, RETRY_SECONDS * (1 + self._rng.random()))
+                await pause_until(stop, RETRY_SECONDS * (1 + self._rng.random()))
                 continue
             if wait is None:
                 return True
             if wait.why != said:
                 said = wait.why
                 log.info("joining waits: %s", said)
-            await _pause(stop, min(wait.until - self._clock(), self.renew_seconds))
+            await pause_until(stop, min(wait.until - self._clock(), self.renew_seconds))
         return False
 
     async def _try(self, view: CoordinationView, found: MemberRecord | None, sighting: Sighting) -> Wait | None:
@@ -153,6 +157,8 @@ class Member:
         )
         if isinstance(decision, Wait):
             return decision
+        if self.lost_history(view):
+            return Wait(self._not_before, "the server's history went back (R14)")
         sent_at = self._clock()
         record = await self.coordination.write_member(decision.record, decision.record.version)
         self._attempted = record.renewals
@@ -167,11 +173,7 @@ class Member:
         pause = self.renew_seconds
         conflicts = 0
         while self._record is not None:
-            try:
-                async with asyncio.timeout(pause * (1.0 + JITTER * self._rng.random())):
-                    await self.renew_now.wait()
-            except TimeoutError:
-                pass
+            await pause_until(self.renew_now, pause * (1.0 + JITTER * self._rng.random()))
             self.renew_now.clear()
             pause = self.renew_seconds
             record = self._record
@@ -229,7 +231,10 @@ class Member:
         if self._record is not record:
             return 0.0
         if live is None:
-            self.lose("its record was deleted")
+            self._lose_for_a_lease("its record was deleted")  # or is not in the backup that was restored
+        elif went_back(live, record):
+            self.telemetry.history_lost()
+            self._lose_for_a_lease("its record is an earlier one: the server's history went back (R14)")
         elif live.holder != self.incarnation or live.epoch != record.epoch:
             self.lose(f"its record is at epoch {live.epoch}, held by {live.holder or 'nobody'}")
         elif live.renewals not in (record.renewals, self._attempted):
@@ -246,15 +251,22 @@ class Member:
             log.warning("member %s at epoch %d is no more: %s", record.name, record.epoch, why)
             self._on_change()
 
-    def lose_history(self) -> None:
-        """The store of the records was restored: this incarnation may never have been (R14).
+    def lost_history(self, view: CoordinationView) -> bool:
+        """Whether the view has noticed, since this was asked last, that the store of the records was restored.
 
-        Who notices first must not take what the restored records say is its own: others act on what they own since the
-        backup, for a lease at most, as no renewal of theirs can succeed any more.
+        Asked before each join as well: whoever is no member just then has to wait like all others.
         """
-        self.telemetry.history_lost()
+        noticed, self._setbacks = view.history_went_back != self._setbacks, view.history_went_back
+        if noticed:
+            self.telemetry.history_lost()
+            self._lose_for_a_lease("the server's history went back (R14)")
+        return noticed
+
+    def _lose_for_a_lease(self, why: str) -> None:
+        """Whoever notices first must not take what the restored records say is its own: others act on what they own
+        since the backup, for a lease at most, as no renewal of theirs can succeed any more."""
         self._not_before = self._clock() + self.draft.lease_seconds
-        self.lose("the server's history went back (R14)")
+        self.lose(why)
 
     # -- leaving ----------------------------------------------------------------------------------------------------
 
@@ -284,12 +296,3 @@ class Member:
             return False
         log.info("member %s left for good", record.name)
         return True
-
-
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    """Until `stop` is set, at the longest `seconds`."""
-    try:
-        async with asyncio.timeout(max(0.01, seconds)):
-            await stop.wait()
-    except TimeoutError:
-        pass

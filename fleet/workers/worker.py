@@ -200,9 +200,8 @@ class Worker:
         renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
         confirmed = keep_confirmed(self.view, self.settings.lease_seconds, self.clock)
         confirming = asyncio.create_task(confirmed, name="worker confirmation")
-        setbacks = self.view.history_went_back
         try:
-            while self.member.holder is not None:
+            while self.member.holder is not None and not self.member.lost_history(self.view):
                 self._wake.clear()
                 self._evaluate()
                 if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
@@ -212,8 +211,6 @@ class Worker:
                         await self._wake.wait()
                 if self.clock() >= self.member.until():
                     self.member.lose("no renewal was acknowledged in time")
-                elif self.view.history_went_back != setbacks:
-                    self.member.lose_history()
                 elif self._outlived():
                     self.member.lose("the map or a shard record knows a later epoch of it")
                 for task in (renewing, following, confirming):

@@ -103,8 +103,8 @@ class Adoption:
         await self.look()
         for resource, count in self.counts.items():
             count.adopted = adopted.get(resource, 0)
-        for first in refused.values():
-            raise first
+        if refused:
+            raise next(iter(refused.values()))
         return list(self.counts.values())
 
     async def _astray(self) -> AsyncIterator[tuple[Resource, Meta]]:

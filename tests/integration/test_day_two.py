@@ -120,5 +120,5 @@ async def test_a_day_of_a_fleet(kubeconfig: Path, tmp_path: Path) -> None:
         assert one.terminate() == 0
     said = somebody.fleet("uninstall", "--yes")
     assert "removed 1 document, 1 map, " in said or "removed 1 map, 1 document, " in said
-    assert "left alone: the objects that the fleet looked after" in said
+    assert "left alone: the config, if it is in a ConfigMap" in said
     assert "keeps nothing in namespace default" in somebody.fleet("uninstall", "--yes")

@@ -80,15 +80,18 @@ EDITS: dict[str, dict[str, Any]] = {
     "has a later epoch": {"spec": {"leaseTransitions": 40}},
     "has no epoch": {"spec": {"leaseTransitions": None}},
     "has lost its notes": {"metadata": {"annotations": None}},
+    "has lost its labels": {"metadata": {"labels": None}},
     "is said to be retired": {"metadata": {"annotations": {"shardfleet.dev/status": "retired"}}},
 }
+
+LEFT_A_HOLDER = ("names somebody unknown", "is said to be retired", "has lost its labels")
 
 
 @pytest.mark.parametrize("edit", EDITS)
 async def test_a_shard_lease_that_somebody_edited_so_that_it(edit: str) -> None:
     made = fleet_of(4)
     # The judge takes a holder that a hand put there, or left there, at its word.
-    made.breaks = frozenset({"I27"} if edit in ("names somebody unknown", "is said to be retired") else ())
+    made.breaks = frozenset({"I27"} if edit in LEFT_A_HOLDER else ())
     async with running(made, "a", "b") as fleet:
         await patched(fleet, await first_shard(fleet, "b"), EDITS[edit])
         await recovered(fleet)
@@ -100,6 +103,7 @@ MEMBER_EDITS: dict[str, dict[str, Any]] = {
     "has a later epoch": {"spec": {"leaseTransitions": 40}},
     "has an earlier epoch": {"spec": {"leaseTransitions": 0}},
     "has lost its notes": {"metadata": {"annotations": None}},
+    "has lost its labels": {"metadata": {"labels": None}},
 }
 
 

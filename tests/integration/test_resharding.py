@@ -148,7 +148,22 @@ async def test_a_single_cut_touches_no_other_shard() -> None:
         untouched = [each for each in before if each.startswith(("0", "8", "c"))]
         assert len(untouched) == 3
         assert [after[each] for each in untouched] == [before[each] for each in untouched]
-        fleet.shards = 5
+        await operator.reshard(merges=(("6000-7fff", "4000-5fff"),))  # in whatever order they are named
+        fleet.shards = 4
+
+
+async def test_a_count_that_the_layout_was_made_for_says_why_it_changes_nothing() -> None:
+    async with running(DistantFleet(status_writer, shards=4), "a", "b") as fleet:
+        operator = Operator(fleet)
+        await operator.write(DocumentName.CONFIG, CONFIG)
+        _, sentence = await operator.resharder.ask(Wishes(count=4))
+        assert sentence == "ConfigMap web-config says shards.count: 4"
+        await operator.reshard(splits=(("4000-7fff", None),))
+        _, sentence = await operator.resharder.ask(Wishes(count=4))
+        assert "stays as it is: 5 shards, since single ones were split or merged" in sentence
+        _, sentence = await operator.resharder.ask(Wishes(count=4, key=PartitionKey.NAME))
+        assert sentence.endswith("partitionBy: name")
+        fleet.shards = 4
 
 
 async def test_what_cannot_be_done_is_refused_in_one_sentence_and_changes_nothing() -> None:
@@ -163,10 +178,16 @@ async def test_what_cannot_be_done_is_refused_in_one_sentence_and_changes_nothin
             (Wishes(splits=(("0000-0fff", None),)), "the layout has no range '0000-0fff'; write one of fleet status"),
             (Wishes(splits=(("0000-3fff", "xyz"),)), "'xyz' is no hash; write up to 16 hex digits"),
             (Wishes(splits=(("0000-3fff", "5"),)), "does not divide"),
-            (Wishes(merges=(("0000-3fff", "8000-bfff"),)), "are no neighbours"),
+            (Wishes(merges=(("0000-3fff", "8000-bfff"),)), "0000-3fff and 8000-bfff are no neighbours"),
         ):
             with pytest.raises(ConfigError, match=why):
                 await resharder.ask(wishes)
+        await operator.write(DocumentName.CONFIG, CONFIG.replace("count:", "cuont:"))
+        with pytest.raises(ConfigError, match=r"ConfigMap web-config cannot be changed: shards\.cuont: .*did you mean"):
+            await resharder.ask(Wishes(count=8))
+        await operator.write(DocumentName.CONFIG, "")
+        with pytest.raises(ConfigError, match=r"ConfigMap web-config has no text under the key fleet\.yaml"):
+            await resharder.ask(Wishes(count=8))
         await operator.write(DocumentName.CONTROLS, "{")
         with pytest.raises(OrderFailed, match="mend it"):
             await resharder.ask(Wishes(splits=(("0000-3fff", None),)))
@@ -193,6 +214,10 @@ async def test_a_dry_run_says_what_would_change_and_a_frozen_fleet_waits() -> No
         assert lines[-1] == "the fleet is frozen (by ann): it would wait for fleet unfreeze"
         split = await operator.resharder.dry_run(Wishes(splits=(("0000-3fff", None),)))
         assert "3 of 4 ranges stay as they are" in split
+        goal, _ = await operator.resharder.ask(Wishes(splits=(("4000-7fff", None),)))
+        with pytest.raises(ReshardFailed, match="not done after 3 s, and goes on without this command"):
+            await operator.resharder.follow(goal, operator.told.append, operator.lost_patience, timeout_seconds=3)
+        await operator.write(DocumentName.CONTROLS, controls_text(Controls(frozen=Order("ann"))))
         waiting = asyncio.create_task(operator.reshard(count=2, within_seconds=60.0))
         await asyncio.sleep(15)
         assert len(fleet.open_ranges()) == 4

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from fleet.records.controls import Controls, Order
-from fleet.removal import FORCE_SECONDS, StillAlive, alive, check_nobody_lives, counted, kept, remove
+from fleet.records.object_names import Kind
+from fleet.records.record import DocumentName
+from fleet.removal import FORCE_SECONDS, StillAlive, alive, check_nobody_lives, counted, kept, left, remove
 from shards.testing.virtual_time import loop_seconds
 from tests.integration.small_fleet import WEBSITES, SmallFleet, running, website
 from tests.integration.test_orders import NAMES, ordered
@@ -70,6 +72,16 @@ async def test_everything_that_the_fleet_keeps_goes_and_the_users_objects_stay()
         assert len((await fleet.client.list(WEBSITES, "default"))["items"]) == 4
         assert await kept(fleet.client, NAMES) == []
         assert await remove(fleet.client, NAMES, found) == {}
+
+
+async def test_the_config_stays_since_people_wrote_it_and_pods_mount_it() -> None:
+    async with running(SmallFleet(status_writer, shards=4), "a") as fleet:
+        name, labels = NAMES.document(DocumentName.CONFIG), NAMES.labels(Kind.DOCUMENT)
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}}
+        await fleet.client.create(CONFIG_MAPS, "default", {**body, "data": {"fleet.yaml": "fleet: web\n"}})
+        found = await kept(fleet.client, NAMES)
+        assert name not in {each.name for each in found}
+        assert f"the config, if it is in a ConfigMap {name}" in left(NAMES)
 
 
 async def test_a_member_whose_clock_is_behind_is_seen_alive_by_its_renewals() -> None:

@@ -190,7 +190,8 @@ class World:
         self.overlaps = (0b110, 0b001, 0b001) if split else (0,)
         self.layout_masks = tuple(sum(1 << r for r in layout) for layout in self.layouts)
         self.epochs = standbys or gates
-        self.targets_may_die = any(budget.get(name) for name in ("crash", "vanish", "leave", "expire"))
+        fatal = "crash", "vanish", "leave", "expire", "blind", "stuck"
+        self.targets_may_die = any(budget.get(name) for name in fatal)
 
     def left(self, s: State, fault: str) -> int:
         return s.budget[INDEX[fault]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import DelayAnswers, DelayEvents, ExpireWatch, LostAck, Refuse, Silence
@@ -231,20 +232,16 @@ async def hidden_leases(scene: Scene) -> None:
     scene.fleet.server.faults.inject(ExpireWatch(match=leases))
 
 
-async def second_lease(scene: Scene) -> None:
-    """Somebody writes a Lease for a part of a range that has an owner, and names another one in it."""
-    leases = (await scene.fleet.client.list(LEASES, "default"))["items"]
-    held = [each for each in leases if "-shard-" in each["metadata"]["name"]]
-    one, other = held[0], next(each for each in held if _holder(each) != _holder(held[0]))
-    name = one["metadata"]["name"]
-    body = {**one, "metadata": {key: one["metadata"][key] for key in ("namespace", "labels", "annotations")}}
-    body["metadata"]["name"] = f"{name[:-16]}{int(name[-16:], 16) >> 1:016x}"
-    body["spec"] = {**one["spec"], "holderIdentity": _holder(other)}
-    await scene.fleet.client.create(LEASES, "default", body)
+async def stubborn_worker(scene: Scene) -> None:
+    """A worker goes on under an epoch that is over: what it says itself gives it away."""
+    worker = scene.fleet.members["web-1"]
+    told = worker.status
 
+    def stubborn() -> dict[str, Any]:
+        said = told()
+        return {**said, "shards": {name: {**each, "epoch": 0} for name, each in said["shards"].items()}}
 
-def _holder(lease: Object) -> str:
-    return str(lease["spec"]["holderIdentity"])
+    worker.status = stubborn  # type: ignore[method-assign]
 
 
 async def dying_worker(scene: Scene) -> None:
@@ -287,6 +284,6 @@ FAULTS = {
     "pods that are gone": Fault(no_members, "ShardfleetRangesUnowned", 10),
     "an agent that is gone": Fault(no_coordinator, "ShardfleetNoCoordinator", 10),
     "Leases that no agent may see": Fault(hidden_leases, "ShardfleetOwnersUnseen", 10),
-    "a Lease that somebody made up": Fault(second_lease, "ShardfleetTwoOwners", 10),
+    "a worker that does not let go": Fault(stubborn_worker, "ShardfleetTwoOwners", 10),
     "a worker that dies again and again": Fault(dying_worker, "ShardfleetWorkerRestarts", 10),
 }

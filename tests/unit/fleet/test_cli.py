@@ -11,6 +11,7 @@ import pytest
 
 from fleet import __version__, cli, look
 from fleet.processes import rundir
+from fleet.records.coordination import CoordinationUnavailable
 from fleet.status import statusview
 from fleet.status.status_reader import FleetNotFound
 from fleet.status.status_rows import FailingRow, QuarantineRow, WaitingRow
@@ -175,6 +176,33 @@ def test_a_fleet_that_the_running_dev_does_not_have_is_said_to_be_missing_there(
         "fleet: no fleet 'web'; asked was the running `fleet dev`, --kubeconfig asks another server\n",
     )
     assert fleet("status", "--kubeconfig", "x").err == "fleet: no fleet 'web'\n"
+
+
+@pytest.mark.parametrize(
+    ("maybe", "sure"), [(True, "it is not known whether that was done"), (False, "nothing was changed")]
+)
+def test_records_that_may_not_be_changed_are_told_in_one_sentence(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, maybe: bool, sure: str
+) -> None:
+    def refused(_: object) -> None:
+        raise CoordinationUnavailable("change of web-config: 403 Forbidden", maybe_applied=maybe)
+
+    class Transport:
+        host = "https://there"
+
+        async def close(self) -> None:
+            pass
+
+    async def connect(**_: object) -> Transport:
+        return Transport()
+
+    monkeypatch.setattr(look, "connect", connect)
+    monkeypatch.setattr(look, "_client", refused)
+    outcome = fleet("reshard", "--count", "8", "--kubeconfig", "x", "-n", "prod")
+    assert (outcome.code, outcome.err) == (
+        1,
+        f"fleet: https://there: change of web-config: 403 Forbidden; {sure}\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["dev", "run", "status", "version"])

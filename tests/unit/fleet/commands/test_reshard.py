@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from fleet import look
+from fleet import look, orders, resharding
 from fleet.cli import main
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED
+from fleet.resharding import Resharder
 
 PAIR = "0000-0fff,1000-1fff"
 
@@ -47,3 +50,31 @@ def test_a_command_that_is_interrupted_before_it_wrote_anything_does_not_speak_o
     monkeypatch.setattr(look, "at_fleet", interrupted)
     assert main(["reshard", "--count", "8", "--kubeconfig", str(Path("nowhere"))]) == EXIT_INTERRUPTED
     assert capsys.readouterr().err == ""
+
+
+def at(act_on: Resharder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command meets this one, wherever it is sent."""
+
+    def at_fleet(*asked: Any) -> Any:
+        return asyncio.run(asked[-1](None, None))
+
+    monkeypatch.setattr(look, "at_fleet", at_fleet)
+    monkeypatch.setattr(orders, "coordination_of", lambda *_: None)
+    monkeypatch.setattr(resharding, "Resharder", lambda _: act_on)
+
+
+class Foreseen:
+    """Knows what would change."""
+
+    async def dry_run(self, wishes: object) -> list[str]:
+        return ["0000-0fff leaves the layout", "15 of 16 ranges stay as they are"]
+
+
+def test_a_dry_run_is_told_to_machines_one_object_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at(cast(Resharder, Foreseen()), monkeypatch)
+    assert main(["reshard", "--count", "8", "--dry-run", "-o", "json"]) == 0
+    first, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert first == {"phase": "dry-run", "what": "0000-0fff leaves the layout"}
+    assert last["what"] == "15 of 16 ranges stay as they are"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from fleet.office.attempts import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Attempts
+from fleet.office.attempts import FIRST_PAUSE_SECONDS, FORGET_SECONDS, LONGEST_PAUSE_SECONDS, Attempts
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
 from fleet.records.object_names import Kind
 from fleet.records.record import MemberRecord
@@ -68,6 +68,34 @@ async def test_a_conflict_is_tried_again_at_once() -> None:
     attempts = Attempts(Clock())
     assert not await attempts.make("retire r", conflicted)
     assert await attempts.make("retire r", carried_out)
+
+
+async def test_a_conflict_that_comes_again_pauses_as_well() -> None:
+    clock = Clock()
+    attempts = Attempts(clock)
+    tried = []
+
+    async def one() -> None:
+        tried.append(clock.now)
+        raise CasConflict("there is one that no list shows")
+
+    for _ in range(2000):
+        await attempts.make("activate r", one)
+        clock.now += 0.01
+    pauses = [later - earlier for earlier, later in pairwise(tried)]
+    assert pauses[:5] == pytest.approx([0.01, FIRST_PAUSE_SECONDS, 1.0, 2.0, LONGEST_PAUSE_SECONDS], abs=0.02)
+    assert max(pauses) == pytest.approx(LONGEST_PAUSE_SECONDS, abs=0.02)
+
+
+async def test_what_is_not_tried_any_more_is_forgotten() -> None:
+    clock = Clock()
+    attempts = Attempts(clock)
+    for i in range(100):
+        await attempts.make(f"fence {i}", refused)
+        clock.now += FORGET_SECONDS / 10
+        with pytest.raises(CoordinationUnavailable):
+            attempts.settle()
+    assert len(attempts._pauses) <= 11
 
 
 class RefusedFences(Wire):

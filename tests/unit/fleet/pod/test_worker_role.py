@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import cast
 
@@ -14,12 +13,11 @@ from fleet.configuration.config_file import config_from
 from fleet.health.metrics import FleetMetrics
 from fleet.pod.plan import RunPlan
 from fleet.pod.pod_events import event_poster
-from fleet.pod.worker_role import _make_runtime, _make_worker, _rest
+from fleet.pod.worker_role import _make_runtime, _make_worker
 from fleet.processes.child import ChildStart
 from fleet.processes.heartbeat import Heartbeat
 from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller
-from shards.clock import boot_seconds
 from shards.journal import NO_JOURNAL
 from shards.metrics import RequestMetrics, ShardMetrics
 from shards.transport.kube import connect
@@ -72,13 +70,3 @@ async def test_ownership_goes_past_the_limit_and_shards_do_not(tmp_path: Path, c
         assert registry.get_sample_value("shardfleet_request_rate_limit") == runtime.limiter.rate
     finally:
         await transport.close()
-
-
-async def test_a_rest_is_over_in_time_and_at_once_for_whoever_is_told_to_stop() -> None:
-    stop = asyncio.Event()
-    await asyncio.wait_for(_rest(0.0, stop), 1.0)
-    resting = asyncio.create_task(_rest(boot_seconds() + 3600.0, stop))
-    await asyncio.sleep(0)
-    assert not resting.done()
-    stop.set()
-    await asyncio.wait_for(resting, 1.0)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.rules.cuts import Cut, Merge, Split, cut_boundaries
-from shards.keyrange import SPACE, WHOLE, KeyRange, equal_boundaries, ranges_from
+from fleet.records.cut_request import CutRequest
+from fleet.rules.cuts import Cut, Merge, Split, cut_boundaries, refusal
+from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
 
 HALF = SPACE // 2
 LOW, HIGH = ranges_from((0, HALF))
@@ -34,6 +35,18 @@ def test_a_split_lies_inside_its_range(at: int) -> None:
 def test_only_neighbours_merge() -> None:
     with pytest.raises(ValueError, match="no neighbours"):
         Merge(HIGH, LOW)
+
+
+def test_a_refusal_names_ranges_as_fleet_status_shows_them() -> None:
+    first, second, third = ranges_from(equal_boundaries(4))[:3]
+    assert refusal(CutRequest(1, (first, third)), equal_boundaries(4), PartitionKey.UID) == (
+        "0000-3fff and 8000-bfff are no neighbours"
+    )
+    assert refusal(CutRequest(1, (first, second)), (0,), PartitionKey.UID).startswith(
+        "the layout has no range 0000-3fff;"
+    )
+    why = refusal(CutRequest(1, (first,), HALF), equal_boundaries(4), PartitionKey.UID)
+    assert why.startswith("8000000000000000 does not divide 0000-3fff: ")
 
 
 def test_a_cut_is_told_in_one_sentence() -> None:

@@ -18,6 +18,7 @@ from fleet.rules.membership import (
     join,
     leave,
     sight,
+    went_back,
 )
 from tests.unit.fleet.records.records import member, shard, shard_map
 
@@ -258,3 +259,26 @@ def test_a_floor_goes_only_when_nothing_names_the_member() -> None:
     before = shard_map(targets=("t", ""), floors={"a": 2, "b": 2, "t": 2, "x": 2})
     kept = floored(before, replace(member("b"), epoch=1), held_by="a@1")
     assert kept == {"a": 2, "b": 2, "t": 2}
+
+
+# -- restores -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_earlier"),
+    [
+        ({}, False),
+        ({"renewals": 9, "version": "51"}, False),
+        ({"renewals": 11, "version": "60"}, False),
+        ({"epoch": 4, "renewals": 0, "version": "60"}, False),
+        ({"renewals": 0, "version": "60"}, False),  # somebody took the annotation away
+        ({"renewals": 8, "version": "60"}, True),  # a restore that raised the versions
+        ({"renewals": 0, "version": "40"}, True),
+        ({"epoch": 2, "renewals": 11, "version": "60"}, True),
+    ],
+)
+def test_an_earlier_state_of_ones_own_record_says_that_the_store_was_restored(
+    changes: dict[str, object], is_earlier: bool
+) -> None:
+    known = member(renewals=9, version="50")
+    assert went_back(replace(known, **changes), known) is is_earlier  # type: ignore[arg-type]  # any field

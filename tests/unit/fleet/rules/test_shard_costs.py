@@ -60,6 +60,23 @@ def test_a_change_of_load_counts_by_and_by() -> None:
     assert reports.seconds(WHOLE) == pytest.approx([0.0], abs=0.01)
 
 
+@pytest.mark.parametrize(
+    "load",
+    [
+        ShardLoad(reconcile_seconds_per_second=1e200),
+        ShardLoad(reconcile_seconds_per_second=-1.0),
+        ShardLoad(objects=10**400),
+        ShardLoad(objects=-1),
+    ],
+)
+def test_a_report_that_somebody_edited_changes_nothing(load: ShardLoad) -> None:
+    reports = Reports()
+    reports.tell(0.0, {WHOLE: busy(0.5)})
+    reports.tell(60.0, {WHOLE: load})
+    reports.tell(120.0, {WHOLE: load})
+    assert reports.seconds(WHOLE) == [0.5]
+
+
 def test_a_report_counts_once_however_often_it_is_looked_at() -> None:
     reports = Reports()
     reports.tell(0.0, {WHOLE: busy(1.0)})

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
+from unittest import mock
 
 import msgspec
 
@@ -132,3 +134,14 @@ def test_it_is_told_in_json_with_names_as_everywhere() -> None:
     shown = msgspec.to_builtins(plan_view(sight(), SETTINGS))
     assert set(shown) == {"fleet", "namespace", "mapVersion", "loads", "moves", "cuts", "still", "notes"}
     assert set(shown["moves"][0]) == {"shard", "source", "target", "byChoice", "why", "sentence"}
+
+
+def test_a_narrow_terminal_cuts_no_name_off() -> None:
+    class Narrow(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Narrow()
+    with mock.patch.dict(os.environ, {"COLUMNS": "30", "TERM": "dumb"}):
+        plan_table.write(plan_view(sight(), SETTINGS), out)
+    assert out.getvalue() == printed(plan_view(sight(), SETTINGS))

@@ -45,3 +45,4 @@ def test_a_terminal_has_a_bar_for_what_retires_is_activated_and_is_owned() -> No
     for name in ("retired", "activated", "owned"):
         assert name in text
     assert "8/8" in text
+    assert text.count("done: every shard has its owner") == 1

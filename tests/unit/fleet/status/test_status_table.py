@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from fleet.records.controls import parse_controls
 from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
     FailingRecord,
@@ -216,3 +217,8 @@ def test_who_filters_the_views_is_told_and_why_it_is_not_the_server() -> None:
 
 def test_members_that_say_nothing_of_filters_add_nothing() -> None:
     assert "filter" not in filtered()
+
+
+def test_orders_with_a_slip_of_the_pen_are_told() -> None:
+    controls = parse_controls('{"frozn": true}')
+    assert "does not know, and that change nothing: frozn" in text(fleet_status(replace(SIGHT, controls=controls)))
