@@ -18,11 +18,11 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
 )
+from fleet.records.report_record import ShardLoad
 from fleet.rules.cuts import waiting_cuts
 from fleet.rules.handover import is_free, standby_of
 from fleet.status.filter_rows import filter_rows

@@ -12,15 +12,16 @@ import pytest
 
 from fleet.backends.local_store import Step
 from fleet.records.controls import Controls, Order, controls_text
+from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.cut_request import CutRequest
 from fleet.records.object_names import Kind
-from fleet.records.record import Document, DocumentName, ShardRecord, ShardStatus
+from fleet.records.record import Document, DocumentName, ShardMap, ShardRecord, ShardStatus, StoredMap
 from fleet.rules.agenda import Agenda, Look, Memory, draw_up
 from fleet.rules.cuts import Split
 from fleet.rules.layout import is_settled
 from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, fnv1a64, ranges_from
-from tests.unit.fleet.ownership import Fleet, running
+from tests.unit.fleet.ownership import Fleet, Wire, running
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)
 
@@ -290,6 +291,32 @@ async def test_a_frozen_fleet_does_not_reshard_until_it_is_told_to() -> None:
         await fleet.pass_seconds(3)
         assert fleet.map.boundaries == before
         await order(fleet, Controls())
+        await until_settled(fleet, 8)
+
+
+class SmallMaps(Wire):
+    """As where the map of a layout is too large for one ConfigMap."""
+
+    refused = 0
+
+    async def write_map(self, new: ShardMap, replaces: str, *, not_after: float | None = None) -> StoredMap:
+        if len(new.boundaries) > 100:
+            self.refused += 1
+            raise CoordinationUnavailable("write of web-map: 413 RequestEntityTooLarge")
+        return await super().write_map(new, replaces, not_after=not_after)
+
+
+async def test_a_layout_that_the_server_refuses_stops_no_takeover() -> None:
+    fleet = Fleet(ranges=4)
+    wire = fleet.wires["agent"] = SmallMaps(fleet.store, fleet.faults("agent"))
+    async with running(fleet, *MEMBERS):
+        await configure(fleet, config(200))
+        await fleet.until(lambda: wire.refused > 0, 5, "the layout is refused")
+        await fleet.crash("a")
+        await fleet.until(lambda: set(fleet.open()) == set(fleet.map.ranges), 30, "b and c have everything")
+        await fleet.pass_seconds(60.0)
+        assert wire.refused < 40
+        await configure(fleet, config(8))
         await until_settled(fleet, 8)
 
 

@@ -11,17 +11,15 @@ from fleet.records.controls import Controls, parse_controls
 from fleet.records.cut_request import CutRequest
 from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
-    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
     Share,
-    WaitingRecord,
 )
+from fleet.records.report_record import FailingRecord, ShardLoad, WaitingRecord
 from fleet.status.status_table import render, write
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
