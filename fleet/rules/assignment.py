@@ -59,9 +59,7 @@ def assign(
     settled = _settled(look, memory, settings, tuple(willing), now)
     if memory.watch.suspicious_since is not None:
         memory.handing = {}  # what was under way could not go on either: it gets its time anew
-        return Assignment(
-            look.map.targets, still="more than half of the members look dead at once, which is doubted (R12)"
-        )
+        return Assignment(look.map.targets, still="more than half of the members look dead at once, which is doubted")
     targets, back = returned(look, memory, settings, able, now)
     if not settled:
         return Assignment(targets, back)

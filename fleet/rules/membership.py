@@ -176,7 +176,7 @@ def fence(live: MemberRecord | None, sighting: Sighting, now: float) -> MemberRe
         return None
     if now - sighting.since <= sighting.lease_seconds:
         return None
-    return replace(live, holder=None, epoch=live.epoch + 1)
+    return replace(live, holder=None, epoch=live.epoch + 1, leaving=False)  # whoever is fenced has not left by itself
 
 
 def expel(record: MemberRecord) -> MemberRecord:

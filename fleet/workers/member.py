@@ -158,7 +158,7 @@ class Member:
         if isinstance(decision, Wait):
             return decision
         if self.lost_history(view):
-            return Wait(self._not_before, "the server's history went back (R14)")
+            return Wait(self._not_before, "the server's history went back")
         sent_at = self._clock()
         record = await self.coordination.write_member(decision.record, decision.record.version)
         self._attempted = record.renewals
@@ -234,7 +234,7 @@ class Member:
             self._lose_for_a_lease("its record was deleted")  # or is not in the backup that was restored
         elif went_back(live, record):
             self.telemetry.history_lost()
-            self._lose_for_a_lease("its record is an earlier one: the server's history went back (R14)")
+            self._lose_for_a_lease("its record is an earlier one: the server's history went back")
         elif live.holder != self.incarnation or live.epoch != record.epoch:
             self.lose(f"its record is at epoch {live.epoch}, held by {live.holder or 'nobody'}")
         elif live.renewals not in (record.renewals, self._attempted):
@@ -259,7 +259,7 @@ class Member:
         noticed, self._setbacks = view.history_went_back != self._setbacks, view.history_went_back
         if noticed:
             self.telemetry.history_lost()
-            self._lose_for_a_lease("the server's history went back (R14)")
+            self._lose_for_a_lease("the server's history went back")
         return noticed
 
     def _lose_for_a_lease(self, why: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fleet.records.controls import Controls, Order
 from fleet.records.record import MemberRecord, ShardMap
 from fleet.rules.look import Look
+from fleet.rules.membership import Sighting, fence
 from fleet.rules.story import story
 from shards.keyrange import WHOLE, equal_boundaries
 from tests.unit.fleet.records.records import member, shard_map
@@ -40,6 +41,13 @@ GONE = member("a", holder=None, epoch=4)
 )
 def test_members_come_and_go(before: MemberRecord | None, after: MemberRecord | None, sentence: str) -> None:
     assert told(look(*filter(None, [before])), look(*filter(None, [after]))) == [sentence]
+
+
+def test_a_leaving_member_that_is_fenced_is_not_said_to_have_left_by_itself() -> None:
+    leaving = member("a", leaving=True)
+    fenced = fence(leaving, Sighting(leaving.version, since=0.0, lease_seconds=leaving.lease_seconds), 100.0)
+    assert fenced is not None
+    assert told(look(leaving), look(fenced)) == []
 
 
 def test_a_fence_is_told_by_who_fences() -> None:

@@ -98,7 +98,7 @@ def test_a_budget_that_is_used_up_is_named() -> None:
 def test_a_brown_out_moves_nothing() -> None:
     plan = plan_view(sight(silent=frozenset({"a", "b"})), SETTINGS)
     assert plan.moves == ()
-    assert plan.still == "more than half of the members look dead at once, which is doubted (R12)"
+    assert plan.still == "more than half of the members look dead at once, which is doubted"
 
 
 def test_what_a_dead_member_had_is_not_by_choice() -> None:
