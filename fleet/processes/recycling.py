@@ -2,7 +2,8 @@
 
 The kernel kills without a warning, and the keys that were in flight are under suspicion then. A worker that is asked to
 leave hands its shards over first. One at a time, and not the same one again soon: where memory is too small for what
-the workers hold, that would be a crash loop of another kind.
+the workers hold, that would be a crash loop of another kind. Where none of them was of help, the next is ever longer in
+coming.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ INTERVAL_SECONDS = 300.0
 SETTLED_SECONDS = 30.0
 """Nor is another worker of the pod before the last one has been back for so long: its shards have come back, or what
 they need is seen where they are now."""
+
+LONGEST_REST_SECONDS = 3600.0
+"""Until the next one where none has helped, at most; it begins with INTERVAL_SECONDS and doubles."""
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _MIB = 2**20
@@ -78,6 +82,9 @@ class Recycler:
         self._resident = resident
         self._look_at = float("-inf")
         self._said = False
+        self._futile = 0
+        """Recyclings in a row after which memory was as short as before."""
+        self._rest_until = float("-inf")
 
     def look(self) -> None:
         """To be called often; it looks every LOOK_SECONDS."""
@@ -94,6 +101,8 @@ class Recycler:
             self._said = False
             return
         child, why = worst
+        if now < self._rest_until:
+            return
         if now - child.started_at >= INTERVAL_SECONDS:
             self._log.warning("%s: %s leaves in order and is started again", why, child.name)
             child.recycled_at = now
@@ -116,9 +125,28 @@ class Recycler:
         if child.started_at >= child.recycled_at:
             if child.pid and now - child.started_at >= SETTLED_SECONDS:
                 child.recycled_at = None
+                self._settled(now)
         elif child.pid and now - child.recycled_at >= self._grace_seconds:
             self._log.error("%s did not leave within %g s: killed", child.name, self._grace_seconds)
             child.kill_group()
+
+    def _settled(self, now: float) -> None:
+        """A worker has come back, and whatever it gives memory back by has been given."""
+        worst = self._worst(self._settings) if self._settings is not None else None
+        if worst is None:
+            self._futile = 0
+            return
+        self._futile += 1
+        rounds = self._futile - len(self._workers)
+        if rounds < 0:  # another of them may be the one that leaks
+            return
+        rest = min(INTERVAL_SECONDS * 2.0 ** min(rounds, 10), LONGEST_REST_SECONDS)
+        self._rest_until = now + rest
+        self._log.error(
+            "%s, though workers were started again for it: none is within %g s; memory is too small for what they hold",
+            worst[1],
+            rest,
+        )
 
     def _worst(self, settings: RecycleSettings) -> tuple[Child, str] | None:
         """The worker that has to go, and why. Of a limit that all share, the largest of them."""

@@ -93,6 +93,18 @@ def cut_of(request: CutRequest) -> Cut:
     return Merge(request.ranges[0], request.ranges[1], why)
 
 
+def waiting_cuts(requests: Iterable[CutRequest], done: int) -> tuple[str, ...]:
+    """Those that are not done, each in one sentence. done: the last number that was."""
+    told = []
+    for each in sorted(requests, key=lambda request: request.number):
+        if each.number > done:
+            try:
+                told.append(str(cut_of(each)))
+            except ValueError as error:
+                told.append(f"request {each.number}: {error}")
+    return tuple(told)
+
+
 def refusal(request: CutRequest, boundaries: Sequence[int], key: PartitionKey) -> str:
     """Why that cannot be done to the layout, and what could; "" where it can."""
     strange = [each for each in request.ranges if place_of(each, boundaries, key) is None]

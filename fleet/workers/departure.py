@@ -48,7 +48,7 @@ class Departure:
         self._since: float | None = None
         self._pressed = False
         self._empty = asyncio.Event()
-        """Nothing is held but by what is stuck."""
+        """Nothing is held but by what is stuck, as of the last look."""
 
     @property
     def leaving(self) -> bool:
@@ -73,6 +73,8 @@ class Departure:
         """All ranges have been evaluated."""
         if all(each.stuck or not each.holding for each in self._runners.values()):
             self._empty.set()
+        else:
+            self._empty.clear()
 
     async def die_in_order(self, code: int) -> None:
         """A range cannot be drained, because what runs in it cannot be cancelled: the process ends, and the range is
@@ -82,6 +84,7 @@ class Departure:
         end_by = min(self._clock() + REST_SECONDS, self._until() - MARGIN_SECONDS)
         if self.leaving:
             self._pressed = True
+            self._empty.clear()  # until the look that this asks for
             self._wake()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(end_by - self._clock(), 0.0)):

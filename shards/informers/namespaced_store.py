@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
@@ -82,6 +83,9 @@ class NamespacedReader(StoreReader):
 
     def each_held(self) -> Iterator[Held]:
         return chain.from_iterable([store.each_held() for store in self._all])
+
+    def namespaces(self) -> Counter[str]:
+        return Counter({namespace: count for namespace, store in self._by_namespace.items() if (count := len(store))})
 
     # -- by UID ------------------------------------------------------------------------------------------------------
 

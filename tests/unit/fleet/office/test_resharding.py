@@ -147,6 +147,19 @@ async def test_a_config_that_is_refused_changes_nothing_and_the_map_says_why(
         assert fleet.map.config_refused == ""
 
 
+@pytest.mark.parametrize("followed", [True, False], ids=["after one that was followed", "the first one"])
+async def test_a_refused_config_that_is_deleted_is_not_told_of_any_more(followed: bool) -> None:
+    async with running(Fleet(ranges=4), "a") as fleet:
+        if followed:
+            version = await configure(fleet, config(4))
+            await fleet.until(lambda: fleet.map.config_version == version, 5, "the config is followed")
+        await configure(fleet, config(0))
+        await fleet.until(lambda: bool(fleet.map.config_refused), 5, "the config is refused")
+        fleet.edit(Kind.DOCUMENT, DocumentName.CONFIG, None)
+        await fleet.until(lambda: not fleet.map.config_refused, 5, "nothing is refused any more")
+        assert settled(fleet, 4)
+
+
 async def test_an_older_config_that_a_late_coordinator_still_sees_never_reshards() -> None:
     async with running(Fleet(ranges=4), "a", "b") as fleet:
         await configure(fleet, config(4))

@@ -108,6 +108,35 @@ def test_the_largest_worker_leaves_when_the_pod_nears_its_limit(pod: Pod, caplog
     assert not pod.recycler.ended(pod.workers[0], EX_RECYCLED)
 
 
+def test_a_pod_whose_memory_is_too_small_does_not_turn_over_its_workers_for_ever(
+    pod: Pod, caplog: pytest.LogCaptureFixture
+) -> None:
+    pod.uses(900)
+    for _ in range(8 * 360):
+        pod.after(10 * LOOK_SECONDS)
+        for worker in pod.workers:
+            if worker.recycled_at == pod.now:
+                pod.starts_again(worker)
+    assert sum(map(len, pod.told())) <= 14
+    assert len(caplog.records) < 40
+    assert "though workers were started again for it" in caplog.text
+
+
+def test_after_one_that_helped_the_next_one_does_not_wait_longer(pod: Pod) -> None:
+    times: list[float] = []
+    for _ in range(10):
+        pod.uses(900)
+        while len(times) == sum(map(len, pod.told())):
+            pod.after(LOOK_SECONDS)
+        times.append(pod.now)
+        for worker in pod.workers:
+            worker.started_at = pod.now if worker.recycled_at == pod.now else worker.started_at
+        pod.uses(500)
+        for _ in range(int(SETTLED_SECONDS) + 2):
+            pod.after(LOOK_SECONDS)
+    assert times[-1] - times[0] <= 10 * INTERVAL_SECONDS
+
+
 def test_never_two_of_a_pod_at_once(pod: Pod) -> None:
     pod.uses(900)
     for _ in range(10):

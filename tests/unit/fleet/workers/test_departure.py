@@ -51,3 +51,19 @@ async def test_a_worker_that_leaves_releases_its_other_ranges_before_it_ends_ove
         assert holders.pop(stuck.range) == Holder("a", 1)
         assert set(holders.values()) == {None}
         stuck.behaviour.undrained = False
+
+
+async def test_other_ranges_that_take_a_moment_longer_are_released_as_well() -> None:
+    async with running(Fleet(ranges=3), "a") as fleet:
+        stuck, *others = fleet.shards["a"]
+        stuck.behaviour = fleet.behaviour("stuck")
+        stuck.behaviour.undrained = True
+        for each in others:
+            each.behaviour = fleet.behaviour("slow")
+            each.behaviour.drain_seconds = 0.5
+        fleet.leave("a")
+        await fleet.until(lambda: fleet.deaths == ["a"], 30, "the process of a ends")
+        holders = {each: fleet.record(each).holder for each in fleet.layout}  # type: ignore[union-attr]
+        assert holders.pop(stuck.range) == Holder("a", 1)
+        assert set(holders.values()) == {None}
+        stuck.behaviour.undrained = False

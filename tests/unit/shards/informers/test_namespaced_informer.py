@@ -17,7 +17,7 @@ from shards.informers.namespaced_store import NamespacedReader
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.settings import ScopeSettings, ShardSettings
 from shards.shard import Shard
-from shards.stores.store import Entry, StoreWriter
+from shards.stores.store import Entry, StoreReader, StoreWriter
 from shards.watching.source import FilterMode
 from tests.unit.shards.world import WEBSITES, World
 
@@ -73,6 +73,25 @@ class TestStores:
         assert both.select(namespace="red") == []
         assert set(both.each_key()) == {Key("blue", "a", "blue-a"), Key("green", "b", "green-b")}
         assert {each.name for each in both.metas()} == {"a", "b"}
+
+    def test_its_namespaces_are_counted(self) -> None:
+        both, writers = self.stores()
+        writers["blue"].apply(meta("blue", "c", 13), b"{}")
+        assert both.namespaces() == {"blue": 2, "green": 1}
+        assert [key.name for key in both.newest_keys(2)] == ["c", "b"]
+
+    def test_it_answers_for_itself_whatever_a_single_store_would_answer_from_its_entries(self) -> None:
+        own = {"_entries", "_names", "_owned", "_tombstones", "_indexes", "_intake"}
+
+        def reads(each: Any) -> set[str]:
+            """What of a single store a method or property looks at, generators within it too."""
+            code = getattr(getattr(each, "fget", None) or each, "__code__", None)
+            inner = [const for const in code.co_consts if hasattr(const, "co_names")] if code is not None else []
+            return own & {name for one in (code, *inner) if one is not None for name in one.co_names}
+
+        outside = {name for name, each in vars(StoreReader).items() if reads(each)} - {"__init__", "_candidates"}
+        assert {"get", "metas", "namespaces", "find", "__len__"} <= outside
+        assert outside - vars(NamespacedReader).keys() == set()
 
     def test_a_namespace_that_is_not_seen_is_left_out_of_what_is_said_of_the_whole(self) -> None:
         both, _ = self.stores(blind=("blue",))
