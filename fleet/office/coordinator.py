@@ -17,7 +17,8 @@ from fleet.backends.confirmation import keep_confirmed
 from fleet.health.telemetry import Telemetry
 from fleet.office.candidate import Candidate, Office
 from fleet.office.config_follower import Check, ConfigFollower, unchecked
-from fleet.office.registrar import FleetLayout, Registrar
+from fleet.office.fleet_layout import FleetLayout
+from fleet.office.registrar import Registrar
 from fleet.office.resharding import Resharding
 from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import (
@@ -220,8 +221,10 @@ class Coordinator:
         if stored is None:
             last = self.view.last_map
             stored = await self.registrar.found_map(office, last.map if last is not None else None, self.config.wanted)
-        if stored.map.version < self.registrar.written:
-            return  # the view has not shown this office's own last map write yet (design 4.3)
+        if stored.map.version < self.registrar.highest_version(self.view.members.values()):
+            # The view has not shown this office's own last map write yet (design 4.3), or somebody put an old map back.
+            await self.registrar.outrun(office, self.view.members.values())
+            return
         self.registrar.check_identity(stored.map)
         if stored.map.coordinator_epoch > office.epoch:
             self.candidate.lose(f"the map knows epoch {stored.map.coordinator_epoch}")

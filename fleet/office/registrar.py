@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from fleet.health.telemetry import Telemetry
 from fleet.office.attempts import Attempts
 from fleet.office.candidate import Office
 from fleet.office.config_follower import ConfigFollower
+from fleet.office.fleet_layout import FleetLayout
 from fleet.office.hidden_records import SIDE_BY_SIDE, all_shards
 from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.records.happening import Happening
@@ -26,24 +27,14 @@ from fleet.rules.agenda import Absence, Agenda, Memory
 from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
 from fleet.rules.refusal import check_map
-from fleet.rules.reshard import activated, clear_ranges, may_retire, rebuilt, retired
+from fleet.rules.reshard import REBUILT_STEP, activated, clear_ranges, may_retire, rebuilt, retired
 from shards.clock import Clock
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class FleetLayout:
-    """What this process's own config says about the fleet as a whole.
-
-    partition_key, shard_count: for a new fleet. Afterwards the map says what is in force, and follows the ConfigMap.
-    """
-
-    fleet: str
-    identity: str
-    partition_key: PartitionKey
-    shard_count: int
+LIKELY_VERSION = 10**15
+"""A member that follows a later map than this has a record that somebody edited."""
 
 
 class Registrar:
@@ -151,10 +142,22 @@ class Registrar:
 
     async def write_map(self, office: Office, new: ShardMap, over: StoredMap) -> StoredMap:
         """The next map, over the one that it was made from."""
-        new = replace(new, version=over.map.version + 1)
+        new = replace(new, version=max(new.version, over.map.version + 1))
         stored = await self.coordination.write_map(new, over.version, not_after=office.until)
         self.written = stored.map.version
         return stored
+
+    def highest_version(self, members: Iterable[MemberRecord]) -> int:
+        """Of all maps that this coordinator wrote, or any member says that it follows."""
+        return max([self.written, *(each.seen_map for each in members if each.seen_map <= LIKELY_VERSION)])
+
+    async def outrun(self, office: Office, members: Iterable[MemberRecord]) -> None:
+        """Somebody put an old map back, if a live read shows one below that version: versions never fall, or members
+        would seem to follow a map that they have not seen (R14). What is wrong in it otherwise is put right as ever."""
+        live, highest = await self.coordination.read_map(), self.highest_version(members)
+        if live is not None and live.map.version < highest:
+            log.warning("map version %d was put back over version %d: it is followed", live.map.version, highest)
+            await self.write_map(office, replace(live.map, version=highest + REBUILT_STEP), live)
 
     async def found_map(self, office: Office, last: ShardMap | None, wanted: Wanted | None = None) -> StoredMap:
         """The view has no map: read it live; create it, or rebuild it from the records (R14).

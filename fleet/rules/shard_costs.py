@@ -65,6 +65,8 @@ class ShardCosts:
 
     def observe(self, members: Mapping[str, MemberRecord], shards: Mapping[KeyRange, ShardRecord], now: float) -> None:
         """Takes in what members report of what they hold. Cheap where nothing has changed."""
+        for name in self.reports.keys() - members.keys():
+            del self.reports[name]
         for name, member in members.items():
             before = self.reports.get(name)
             if not member.loads or (before is not None and before[0] == member.version):

@@ -59,6 +59,7 @@ def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -
     """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or that
     retires, or do not repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or
     begins anew."""
+    memory.expelled = {name: epoch for name, epoch in memory.expelled.items() if name in look.members}
     patience = 2 * settings.standby_deadline_seconds
     late: set[Holder] = set()
     for each, (target, _, since) in memory.handing.items():

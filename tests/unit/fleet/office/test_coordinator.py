@@ -354,14 +354,19 @@ async def test_without_the_echo_a_deleted_record_gives_a_key_to_two(monkeypatch:
 async def test_it_plans_nothing_before_its_view_shows_the_map_that_it_wrote_last() -> None:
     """Design 4.3: its writes are gated like any controller's."""
     async with running(Fleet(ranges=4), "a") as fleet:
-        registrar = fleet.coordinators["agent"].registrar
-        registrar.written += 1  # as when it has written another one, of which the view has shown nothing yet
+        registrar, hand = fleet.coordinators["agent"].registrar, fleet.wire("hand")
+        stored = await hand.read_map()
+        assert stored is not None
+        fleet.faults("agent").held = True
+        # As if it had written this one, and its view had shown nothing of it yet: a live read shows it.
+        latest = registrar.written = stored.map.version + 1
+        await hand.write_map(replace(stored.map, version=latest), stored.version)
         before = len(fleet.writes)
         fleet.start("b")
-        await fleet.pass_seconds(20)
-        assert fleet.written(Kind.MAP, before) == []
-        assert fleet.holds("b") == []
-        registrar.written -= 1
+        await fleet.pass_seconds(LEASE_SECONDS / 2)
+        versions = [step.found.map.version for step in fleet.written(Kind.MAP, before)]  # type: ignore[union-attr]
+        assert versions == list(range(latest + 1, latest + 1 + len(versions)))
+        fleet.wire("agent").release()
         await fleet.until(lambda: len(fleet.holds("b")) == 2, 20, "the plan is made once the view is there")
 
 
@@ -407,3 +412,26 @@ async def test_after_a_restore_nobody_is_fenced_for_what_was_watched_before_it()
         assert fleet.coordinators["agent"].memory is not memory
         await fleet.all_open(6 * LEASE_SECONDS)
         assert set(fleet.open().values()) == {"a", "b"}
+
+
+@pytest.mark.parametrize("in_office", ["the same", "another"])
+async def test_an_old_map_that_somebody_puts_back_is_outrun_and_planned_on(in_office: str) -> None:
+    async with running(Fleet(ranges=4), "a", "b", "c") as fleet:
+        wire = fleet.wire("hand")
+        old = await wire.read_map()
+        assert old is not None
+        await fleet.left("c")
+        await fleet.pass_seconds(LEASE_SECONDS)
+        newest = fleet.map.version
+        assert newest > old.map.version
+        if in_office == "another":
+            await fleet.crash("agent")
+        now_there = await wire.read_map()
+        assert now_there is not None
+        await wire.write_map(old.map, now_there.version)
+        if in_office == "another":
+            fleet.coordinate("agent-2")
+        await fleet.until(lambda: fleet.map.version > newest, 3 * LEASE_SECONDS, "the old map is outrun")
+        await fleet.crash("b")
+        await fleet.until(lambda: set(fleet.open().values()) == {"a"}, 4 * LEASE_SECONDS, "a takes over")
+        await fleet.all_open(2 * LEASE_SECONDS)

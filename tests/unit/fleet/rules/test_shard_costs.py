@@ -78,6 +78,14 @@ def test_a_report_that_somebody_edited_changes_nothing(load: ShardLoad) -> None:
     assert reports.seconds(WHOLE) == [0.5]
 
 
+def test_members_that_are_gone_are_forgotten() -> None:
+    """Pods of a Deployment never have a name twice."""
+    reports = Reports()
+    for i in range(100):
+        reports.tell(float(i), {WHOLE: busy(0.5)}, by=f"web-{i:x}", holder=f"web-{i:x}")
+    assert len(reports.costs.reports) == 1
+
+
 def test_a_report_counts_once_however_often_it_is_looked_at() -> None:
     reports = Reports()
     reports.tell(0.0, {WHOLE: busy(1.0)})
