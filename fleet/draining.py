@@ -35,12 +35,14 @@ async def drain_member(transport: Transport, names: Names, name: str, why: str, 
     if name in before.drained:
         return f"{name} is drained already, {before.drained[name]}"
     owned = sum(row.shards for row in rows)
-    told = f"{name} is drained: its {owned} shards move to others, and it gets none until fleet undrain {name}"
+    shards = "1 shard" if owned == 1 else f"{owned} shards"
+    moves = f"its {shards} {'moves' if owned == 1 else 'move'} to others" if owned else "it has no shards"
+    told = f"{name} is drained: {moves}, and it gets none until fleet undrain {name}"
     if after.frozen is not None:
-        return f"{name} is drained, but the fleet is frozen ({after.frozen}): it keeps its {owned} shards until then"
+        return f"{name} is drained, but the fleet is frozen ({after.frozen}): it keeps its {shards} until then"
     drained = {name for row in found.members for name in (row.name, row.pod) if name in after.drained}
     if not any(row.state is MemberState.ALIVE and not {row.name, row.pod} & drained for row in found.members):
-        return f"{name} is drained, but nobody else could take over: it keeps its {owned} shards until somebody can"
+        return f"{name} is drained, but nobody else could take over: it keeps its {shards} until somebody can"
     if found.coordinator is None:
         return f"{told}; no coordinator is in office: nothing moves before there is one"
     return told

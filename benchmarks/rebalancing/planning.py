@@ -18,12 +18,11 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
-    SplitPoint,
 )
+from fleet.records.report_record import ShardLoad, SplitPoint
 from fleet.rules.assignment import assign
 from fleet.rules.cuts import cut_boundaries
 from fleet.rules.layout import relaid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.records.coordination import CasConflict, CoordinationUnavailable, ProtocolMismatch
 from shards.clock import Clock
 
 FIRST_PAUSE_SECONDS = 0.5
@@ -35,6 +35,9 @@ class Attempts:
             return False
         except CasConflict as error:
             self._failed(what, max(2 * pause, FIRST_PAUSE_SECONDS) if what in self._pauses else 0.0, error)
+            return False
+        except ProtocolMismatch as error:  # of this record, and of no other
+            self._failed(what, max(2 * pause, FIRST_PAUSE_SECONDS), CoordinationUnavailable(str(error)))
             return False
         self._pauses.pop(what, None)
         return True

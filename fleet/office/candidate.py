@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable
+from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable, ProtocolMismatch
 from fleet.records.record import CoordinatorRecord, Incarnation
 from fleet.rules.election import Watch, renewed, resigned, stand
 from fleet.rules.membership import Sighting, acting_until, sight
@@ -95,6 +95,8 @@ class Candidate:
             except CoordinationUnavailable as error:
                 pause = self.renew_seconds / 4
                 log.warning("election: no answer (%s)", error)
+            except ProtocolMismatch as mismatch:
+                pause = self._passed_over(mismatch)
             if self.office is not None and self._clock() >= self.office.until:
                 self.lose("it was not renewed in time")
             await asyncio.sleep(pause * (1.0 + JITTER * self._rng.random()))
@@ -170,8 +172,16 @@ class Candidate:
         except CoordinationUnavailable as error:
             log.warning("election: no answer (%s)", error)
             return self.renew_seconds / 4
+        except ProtocolMismatch as mismatch:
+            return self._passed_over(mismatch)
         if found is not None and found.holder == str(self.me) and found.epoch == office.epoch:
             office.record = found
         else:
             self.lose(f"{found.holder or 'nobody'} holds it" if found is not None else "its record was deleted")
         return 0.0
+
+    def _passed_over(self, mismatch: ProtocolMismatch) -> float:
+        """Another version is in office, or was: what runs here goes on, and waits (R16). Returns the next pause."""
+        self.lose(str(mismatch))
+        log.error("election: %s", mismatch)
+        return self.lease_seconds

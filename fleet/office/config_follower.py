@@ -38,8 +38,11 @@ class ConfigFollower:
         self._version = ""
 
     def look(self, found: Document | None) -> None:
-        """found: as the view shows it; None where there is none, which changes nothing."""
-        if found is None or found.version == self._version:
+        """found: as the view shows it; None where there is none, which changes nothing and is not refused."""
+        if found is None:
+            self._version = self.refused = ""
+            return
+        if found.version == self._version:
             return
         self._version = found.version
         try:

@@ -246,8 +246,7 @@ class Coordinator:
         agenda = draw_up(look, self.memory, self.config.planning or self.plan_settings, self.clock())
         self.registrar.compare(stored.map, self.config)
         relaid = self.resharding.next_map(look, agenda.cuts)
-        if relaid is not None:
-            await self.registrar.write_map(office, relaid, stored)
+        if relaid is not None and await self.registrar.reshard(office, relaid, stored):
             return
         await self.registrar.carry_out(office, agenda, stored, self.memory)
         over = self.orders.over(look.members.values(), self.clock())

@@ -140,6 +140,15 @@ class Registrar:
             log.info("member %s is gone for good: its record goes", gone.name)
             await self.coordination.delete_member(gone)
 
+    async def reshard(self, office: Office, relaid: ShardMap, over: StoredMap) -> bool:
+        """Whether the map with another layout was written. One that the server refuses (it may be too large for one
+        object) must not keep the agenda from being carried out; `carry_out` raises what was wrong."""
+
+        async def write() -> None:
+            await self.write_map(office, relaid, over)
+
+        return await self._attempts.make("reshard", write)
+
     async def write_map(self, office: Office, new: ShardMap, over: StoredMap) -> StoredMap:
         """The next map, over the one that it was made from."""
         new = replace(new, version=over.map.version + 1)

@@ -46,7 +46,9 @@ class Resharding:
         refused, wanted = self.config.refused, self.config.wanted
         if refused:
             return replace(look.map, config_refused=refused) if look.map.config_refused != refused else None
-        if wanted is None or is_older(wanted.version, look.map.config_version):
+        if wanted is None:
+            return replace(look.map, config_refused="") if look.map.config_refused else None
+        if is_older(wanted.version, look.map.config_version):
             return None
         return next_layout(look.map, wanted, look.shards, namespace_points(look.members.values()))
 

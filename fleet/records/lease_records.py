@@ -23,16 +23,18 @@ from fleet.records.record import (
     MAX_WEIGHT,
     MIN_WEIGHT,
     CoordinatorRecord,
-    FailingRecord,
     Incarnation,
     MemberRecord,
+    ShardRecord,
+    StoredMap,
+    natural,
+)
+from fleet.records.report_record import (
+    FailingRecord,
     PartRecord,
     RolloutRecord,
     ShardLoad,
-    ShardRecord,
-    StoredMap,
     WaitingRecord,
-    natural,
 )
 from fleet.records.shard_lease import shard_record
 from shards.objects import Object

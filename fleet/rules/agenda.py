@@ -61,8 +61,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     dead, missing = gone(look, memory, now)
     new_floors = floors(look.map, look.members, look.shards.values(), gone=dead)
     # Before the plan, which rests while more than half of the members are doubted (R12).
-    silent_for_sure = memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now)
-    fence = tuple(name for name in silent_for_sure if not look.members[name].foreign)
+    fence = tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now))
     assigned = assign(look, memory, settings, new_floors, silent, now)
     draft = replace(
         look.map,

@@ -24,6 +24,9 @@ FIRST_DEBOUNCES = 2
 """The very first assignment waits so many times as long, at rest and at the longest: who is assigned everything because
 the others started a second later would have to hand most of it over again."""
 
+STUCK_AFTER = 3
+"""Deadlines of a standby: one for it, two for the owner, who then is expelled."""
+
 MERGE_AFTER = 10
 """Neighbours are merged after so many cool-downs without a move by choice: a merge is never urgent."""
 
@@ -67,8 +70,9 @@ def assign(
     keepers = frozenset([*silent, *_awaited(look, memory, settings, now), *drained])
     situation = _situation(look, memory, targets, willing, keepers)
     limit = max(1, math.floor(len(targets) * settings.churn_per_round))
-    held = _held_back(look, memory, settings, limit, now)
-    made = plan(situation, settings, budget=0 if held else limit - len(memory.handing))
+    moving = _on_their_way(memory, settings, now)
+    held = _held_back(look, memory, settings, limit, moving, now)
+    made = plan(situation, settings, budget=0 if held else limit - moving)
     cuts = () if held or made.moves or back else _cuts(look, memory, situation, made, settings, now)
     still = (
         (held if frozen else "")
@@ -85,7 +89,7 @@ def assign(
 def forecast(look: Look, settings: PlanSettings, silent: list[str]) -> Assignment:
     """What a coordinator that knows nothing but this look would assign once the membership has come to rest."""
     memory, known = Memory(), floors(look.map, look.members, look.shards.values(), gone={})
-    held = [name for name, record in look.members.items() if record.holder is not None]
+    held = [name for name, record in look.members.items() if record.holder is not None and not record.foreign]
     if len(held) >= 2 and 2 * len(silent) > len(held):
         memory.watch.suspicious_since = 0.0
     memory.membership = tuple(_willing(look, eligible(look.members, known, silent)))
@@ -135,15 +139,23 @@ def _departure(look: Look, name: str) -> str:
     return f"{name} is leaving" if record.leaving else f"{name} is drained"
 
 
-def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, now: float) -> str:
+def _on_their_way(memory: Memory, settings: PlanSettings, now: float) -> int:
+    """Ranges that are being handed over. One that nobody brings to an end is not waited for: neither its standby nor
+    its owner has been given so much time, and a single one would keep all others where they are."""
+    return sum(
+        now - since <= STUCK_AFTER * settings.standby_deadline_seconds for _, _, since in memory.handing.values()
+    )
+
+
+def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, moving: int, now: float) -> str:
     """Why nothing may move by choice now, in one sentence; "" where it may."""
     if look.controls.frozen is not None:
         return f"the fleet is frozen {look.controls.frozen}".rstrip()
     rested, pause = _rested(look, memory, now), settings.cooldown_seconds
     if rested < pause:
         return f"the last moves by choice were {rested:.0f} s ago, of {pause:.0f} s (rebalance.cooldownSeconds)"
-    if len(memory.handing) >= limit:
-        return f"{len(memory.handing)} of at most {limit} shards are on their way (rebalance.churnPerRound)"
+    if moving >= limit:
+        return f"{moving} of at most {limit} shards are on their way (rebalance.churnPerRound)"
     return ""
 
 
@@ -159,7 +171,7 @@ def _cuts(
     look: Look, memory: Memory, situation: Situation, made: Plan, settings: PlanSettings, now: float
 ) -> tuple[Cut, ...]:
     """Only where every range is at its place, no move would gain, and no reshard is under way."""
-    if not settings.auto_split or not made.still or memory.handing or look.map.retiring:
+    if not settings.auto_split or not made.still or _on_their_way(memory, settings, now) or look.map.retiring:
         return ()
     count = look.map.base_count or len(look.map.boundaries)
     found = splits(situation, memory.costs.points, settings.tolerance, count)

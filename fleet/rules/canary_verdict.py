@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
 
-from fleet.records.record import PartRecord
+from fleet.records.report_record import PartRecord
 
 TOLERANCE = 1.5
 """The canary may be so many times as bad as the rest before that counts: parts of a fleet are never quite alike."""

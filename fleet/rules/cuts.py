@@ -6,11 +6,15 @@ time, of all that were proposed together.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fleet.records.cut_request import CutRequest
-from shards.keyrange import KeyRange, PartitionKey, ranges_from
+from shards.keyrange import SPACE, KeyRange, PartitionKey
+
+MOST_RANGES = 4096
+"""Of a layout: the map is one object, of limited size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,25 @@ def cut_boundaries(
 
     key: of the layout.
     """
-    result = tuple(boundaries)
+    result = list(boundaries)
     for cut in cuts:
-        layout = ranges_from(result, key)
-        if isinstance(cut, Split) and cut.range in layout:
-            result = tuple(sorted((*result, cut.at)))
-        elif isinstance(cut, Merge) and cut.first in layout and cut.second in layout:
-            result = tuple(first for first in result if first != cut.second.first)
-    return result
+        if isinstance(cut, Split) and place_of(cut.range, result, key) is not None:
+            insort(result, cut.at)
+        elif isinstance(cut, Merge) and place_of(cut.first, result, key) is not None:
+            second = place_of(cut.second, result, key)
+            if second is not None:
+                del result[second]
+    return tuple(result)
+
+
+def place_of(each: KeyRange, boundaries: Sequence[int], key: PartitionKey) -> int | None:
+    """Of a range in the layout; None where the layout has none that begins and ends so. Takes no time worth mentioning:
+    there may be thousands of cuts of thousands of ranges."""
+    i = bisect_left(boundaries, each.first)
+    if each.key is not key or i == len(boundaries) or boundaries[i] != each.first:
+        return None
+    end = boundaries[i + 1] if i + 1 < len(boundaries) else SPACE
+    return i if each.last + 1 == end else None
 
 
 def cut_of(request: CutRequest) -> Cut:
@@ -78,12 +93,25 @@ def cut_of(request: CutRequest) -> Cut:
     return Merge(request.ranges[0], request.ranges[1], why)
 
 
+def waiting_cuts(requests: Iterable[CutRequest], done: int) -> tuple[str, ...]:
+    """Those that are not done, each in one sentence. done: the last number that was."""
+    told = []
+    for each in sorted(requests, key=lambda request: request.number):
+        if each.number > done:
+            try:
+                told.append(str(cut_of(each)))
+            except ValueError as error:
+                told.append(f"request {each.number}: {error}")
+    return tuple(told)
+
+
 def refusal(request: CutRequest, boundaries: Sequence[int], key: PartitionKey) -> str:
     """Why that cannot be done to the layout, and what could; "" where it can."""
-    layout = ranges_from(tuple(boundaries), key)
-    strange = [each for each in request.ranges if each not in layout]
+    strange = [each for each in request.ranges if place_of(each, boundaries, key) is None]
     if strange:
         return f"the layout has no range {strange[0].short}; fleet status shows those that there are"
+    if request.at is not None and len(boundaries) >= MOST_RANGES:
+        return f"the layout has {len(boundaries)} ranges, and there may be {MOST_RANGES} at most; merge some first"
     try:
         cut_of(request)
     except ValueError as error:

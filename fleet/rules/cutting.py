@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from fleet.rules.cuts import Cut, Merge, Split
+from fleet.rules.cuts import MOST_RANGES, Cut, Merge, Split
 from fleet.rules.planner import Situation
 from fleet.rules.shard_costs import Known, Point
 from shards.keyrange import KeyRange
@@ -30,8 +30,6 @@ COLD_PART = 0.5
 
 MOST_TIMES = 4
 """Splits end when there are so many times `shards.count` ranges, and before MOST_RANGES."""
-
-MOST_RANGES = 4096
 
 
 def splits(situation: Situation, points: Mapping[KeyRange, Point], tolerance: float, count: int) -> tuple[Cut, ...]:

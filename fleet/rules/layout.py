@@ -18,7 +18,7 @@ from typing import NamedTuple
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from shards.keyrange import SPACE, KeyRange, PartitionKey, equal_boundaries, range_of, ranges_from
-from shards.versions import at_least
+from shards.versions import at_least, comparable
 
 __all__ = ["LayoutError", "Point", "Wanted", "boundaries_for", "is_settled", "next_layout", "relaid", "told"]
 
@@ -47,11 +47,12 @@ class Heir:
 
 
 def is_settled(shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord]) -> bool:
-    """Whether no reshard is under way: nothing retires, and every range of the layout has an active record."""
+    """Whether no reshard is under way: nothing retires, and every range of the layout has an active record. One of
+    another protocol could not be retired: what overlaps it would have no owner."""
     layout = set(shard_map.ranges)
     if shard_map.retiring or any(r.status is ShardStatus.ACTIVE and r.range not in layout for r in shards.values()):
         return False
-    return all((r := shards.get(each)) is not None and r.status is ShardStatus.ACTIVE for each in layout)
+    return all((r := shards.get(each)) and r.status is ShardStatus.ACTIVE and not r.foreign for each in layout)
 
 
 def next_layout(
@@ -76,8 +77,8 @@ def next_layout(
 
 
 def is_older(version: str, than: str) -> bool:
-    """Of two versions of a config; none is older than any."""
-    return bool(than) and not (version and at_least(version, than))
+    """Of two versions of a config; none is older than any. One that somebody made up in the map is no version."""
+    return comparable(than) and not (comparable(version) and at_least(version, than))
 
 
 def base_count(shard_map: ShardMap) -> int:

@@ -129,11 +129,13 @@ class MemberWatch:
             self.sightings[name] = sight(self.sightings.get(name), record.version, record.lease_seconds, now)
 
     def silent(self, members: Mapping[str, MemberRecord], now: float) -> list[str]:
-        """Held members that have not moved for longer than their lease."""
+        """Held members that have not moved for longer than their lease. Of those of another protocol nobody can say
+        so: nobody here may fence them, and their records could be left over for ever."""
         return [
             name
             for name, record in sorted(members.items())
             if record.holder is not None
+            and not record.foreign
             and (seen := self.sightings.get(name)) is not None
             and seen.version == record.version
             and now - seen.since > seen.lease_seconds
@@ -148,7 +150,7 @@ class MemberWatch:
         when the others are heard of again. One member alone is no majority that could be wrong about itself.
         """
         silent = self.silent(members, now)
-        held = [name for name, record in members.items() if record.holder is not None]
+        held = [name for name, record in members.items() if record.holder is not None and not record.foreign]
         majority = len(held) >= 2 and len(silent) * 2 > len(held)
         if self.suspicious_since is None:
             if not majority:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from fleet.records.record import MemberRecord, ShardLoad, ShardRecord, SplitPoint
+from fleet.records.record import MemberRecord, ShardRecord
+from fleet.records.report_record import ShardLoad, SplitPoint
 from shards.keyrange import SPACE, KeyRange
 
 OBJECT_COST = 2e-6

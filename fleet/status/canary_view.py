@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fleet.records.record import MemberRecord, PartRecord, RolloutRecord
+from fleet.records.record import MemberRecord
+from fleet.records.report_record import PartRecord, RolloutRecord
 from fleet.rules.canary_verdict import Criterion, Enough, Word, judge_parts, summed, worst
 from fleet.status.status_rows import FleetStatus, MemberState
 from fleet.status.statusview import Sight, fleet_status

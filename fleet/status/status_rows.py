@@ -178,7 +178,8 @@ class FleetStatus(_Row, frozen=True):
     suspects of that; quarantine_trouble: why that cannot be read. paused_keys: how many objects are paused.
     coordinator: holder of the office, "" while nobody is known to hold it. coordinator_pod: its pod, "" where no member
     of that pod is known. frozen: null while shards may move. controls_trouble: why what is ordered cannot be read.
-    controls_unknown: fields in it that this version does not know, and that change nothing.
+    controls_unknown: fields in it that this version does not know, and that change nothing. cuts_waiting: splits and
+    merges that were asked for and are not done.
     config_refused: why the newest config is not followed, after its version.
     """
 
@@ -201,6 +202,7 @@ class FleetStatus(_Row, frozen=True):
     drained: tuple[OrderRow, ...] = ()
     controls_trouble: str = ""
     controls_unknown: tuple[str, ...] = ()
+    cuts_waiting: tuple[str, ...] = ()
     config_refused: str = ""
 
     @property

@@ -118,6 +118,7 @@ def _orders(status: FleetStatus) -> list[Text]:
     lines += [f"{each.name} is drained{_told(each)}; fleet undrain {each.name} ends it" for each in status.drained]
     if status.controls_trouble:
         lines.append(f"what is ordered cannot be read, and changes nothing: {status.controls_trouble}")
+    lines += [f"waits to be done: {each}" for each in status.cuts_waiting]
     if status.controls_unknown:
         unknown = ", ".join(status.controls_unknown)
         lines.append(f"what is ordered has fields that this version does not know, and that change nothing: {unknown}")

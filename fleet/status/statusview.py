@@ -18,11 +18,12 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
 )
+from fleet.records.report_record import ShardLoad
+from fleet.rules.cuts import waiting_cuts
 from fleet.rules.handover import is_free, standby_of
 from fleet.status.filter_rows import filter_rows
 from fleet.status.status_rows import (
@@ -107,6 +108,9 @@ def fleet_status(sight: Sight) -> FleetStatus:
         drained=tuple(_order_row(*each) for each in sorted((sight.controls or Controls()).drained.items())),
         controls_trouble=sight.controls_trouble,
         controls_unknown=tuple(sorted((sight.controls or Controls()).other)),
+        cuts_waiting=waiting_cuts((sight.controls or Controls()).requests, shard_map.requests_done)
+        if shard_map
+        else (),
         config_refused=shard_map.config_refused if shard_map else "",
     )
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from fleet.records.quarantine import QuarantineEntry
-from fleet.records.record import FailingRecord, MemberRecord, WaitingRecord
+from fleet.records.record import MemberRecord
+from fleet.records.report_record import FailingRecord, WaitingRecord
 from fleet.status.status_rows import FailingRow, QuarantineRow, ShardRow, WaitingRow
 
 R = TypeVar("R", FailingRecord, WaitingRecord)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.records.record import ShardLoad, SplitPoint
+from fleet.records.report_record import ShardLoad, SplitPoint
 from fleet.rules.handover import LocalShard, Phase
 from fleet.workers.owned_shard import OwnedShard, shard_load, split_point
 from shards.keyrange import KeyRange

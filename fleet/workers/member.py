@@ -71,7 +71,7 @@ class Member:
         self._rng = rng
         self._record: MemberRecord | None = None
         self._until = float("-inf")
-        self._attempted = 0
+        self._attempted: int | None = None
         self._not_before = float("-inf")
         self._setbacks = 0
 
@@ -122,7 +122,7 @@ class Member:
                 await pause_until(stop, RETRY_SECONDS * self._rng.random())
                 continue
             except ProtocolMismatch as mismatch:
-                if not self._attempted:
+                if self._attempted is None:
                     raise
                 # It was a member before: what runs is not ended by what somebody wrote since.
                 log.error("joining waits: %s", mismatch)
@@ -281,7 +281,7 @@ class Member:
                     if await self._left(record):
                         break
                     await asyncio.sleep(RETRY_SECONDS * self._rng.random())
-        except (CoordinationUnavailable, TimeoutError) as error:
+        except (CoordinationUnavailable, ProtocolMismatch, TimeoutError) as error:
             log.warning("leaving was not written (%s): the coordinator will fence this member", error)
         self._record, self._until = None, float("-inf")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from fleet.records.record import ShardLoad, SplitPoint
+from fleet.records.report_record import ShardLoad, SplitPoint
 from shards.gates.watermark import Watermark
 from shards.objects import Key
 from shards.ownership.tenure import Tenure

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fleet.records.record import PartRecord, RolloutRecord
+from fleet.records.report_record import PartRecord, RolloutRecord
 from fleet.rules.canary_verdict import summed
 from fleet.workers.range_runner import RangeRunner
 from shards.features import BUILT, Canary, Rollout

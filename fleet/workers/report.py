@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fleet.records.filter_record import FilterRecord
-from fleet.records.record import (
+from fleet.records.report_record import (
     FailingRecord,
     PartRecord,
     RolloutRecord,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import TypeVar
 
-from fleet.records.record import FailingRecord, WaitingRecord
+from fleet.records.report_record import FailingRecord, WaitingRecord
 from fleet.workers.range_runner import RangeRunner
 from shards.keyrange import KeyRange
 from shards.queue.failing_keys import FailingKey

@@ -21,7 +21,8 @@ from fleet.health.range_steps import RangeObserver, told_to, written_to_log
 from fleet.health.telemetry import Telemetry
 from fleet.records.coordination import Coordination, CoordinationView
 from fleet.records.filter_record import FilterRecord
-from fleet.records.record import Incarnation, MemberRecord, RolloutRecord
+from fleet.records.record import Incarnation, MemberRecord
+from fleet.records.report_record import RolloutRecord
 from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase, Seen
 from fleet.rules.membership import highest_named_epoch

@@ -8,7 +8,7 @@ from dataclasses import replace
 from heapq import nlargest
 
 from fleet.records.filter_record import FilterRecord
-from fleet.records.record import RolloutRecord, ShardLoad
+from fleet.records.report_record import RolloutRecord, ShardLoad
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report

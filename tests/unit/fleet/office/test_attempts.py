@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from fleet.office.attempts import FIRST_PAUSE_SECONDS, FORGET_SECONDS, LONGEST_PAUSE_SECONDS, Attempts
-from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.records.coordination import CasConflict, CoordinationUnavailable, ProtocolMismatch
 from fleet.records.object_names import Kind
 from fleet.records.record import MemberRecord
 from tests.unit.fleet.ownership import LEASE_SECONDS, Fleet, Wire, running
@@ -68,6 +68,18 @@ async def test_a_conflict_is_tried_again_at_once() -> None:
     attempts = Attempts(Clock())
     assert not await attempts.make("retire r", conflicted)
     assert await attempts.make("retire r", carried_out)
+
+
+async def test_a_record_of_another_protocol_stops_no_other() -> None:
+    attempts = Attempts(Clock())
+
+    async def mismatched() -> None:
+        raise ProtocolMismatch("", "Lease web-member-a has protocol 2")
+
+    assert not await attempts.make("look for a", mismatched)
+    assert await attempts.make("look for b", carried_out)
+    with pytest.raises(CoordinationUnavailable, match="protocol 2"):
+        attempts.settle()
 
 
 async def test_a_conflict_that_comes_again_pauses_as_well() -> None:

@@ -10,6 +10,7 @@ import pytest
 from fleet.backends.local import LocalCoordination
 from fleet.backends.local_store import Faults, LocalStore
 from fleet.office.candidate import Candidate
+from fleet.records.coordination import CasConflict, ProtocolMismatch
 from fleet.records.record import CoordinatorRecord, Incarnation
 from tests.unit.fleet.ownership import LEASE_SECONDS, RENEW_SECONDS, Wire, now
 
@@ -193,3 +194,26 @@ async def test_a_term_that_was_given_up_does_not_come_back_with_a_late_answer(co
     candidate.lose("for the test")
     await asyncio.sleep(1.0)
     assert office.until == float("-inf")
+
+
+async def test_an_office_of_another_protocol_is_waited_for_and_ends_nobody(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the other version may be rolled back."""
+    contest.stand("a")
+    await asyncio.sleep(1.0)
+
+    async def mismatched(self: LocalCoordination) -> CoordinatorRecord:
+        raise ProtocolMismatch("", "Lease web-coordinator has protocol 2")
+
+    async def conflicting(self: LocalCoordination, new: CoordinatorRecord, replaces: str, **_: object) -> None:
+        raise CasConflict("it moved")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(LocalCoordination, "read_coordinator", mismatched)
+        changed.setattr(LocalCoordination, "write_coordinator", conflicting)
+        await asyncio.sleep(3 * LEASE_SECONDS)
+        assert contest.in_office == []
+        assert not contest.tasks["a"].done()
+    await asyncio.sleep(3 * LEASE_SECONDS)
+    assert contest.in_office == ["a"]

@@ -12,15 +12,16 @@ import pytest
 
 from fleet.backends.local_store import Step
 from fleet.records.controls import Controls, Order, controls_text
+from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.cut_request import CutRequest
 from fleet.records.object_names import Kind
-from fleet.records.record import Document, DocumentName, ShardRecord, ShardStatus
+from fleet.records.record import Document, DocumentName, ShardMap, ShardRecord, ShardStatus, StoredMap
 from fleet.rules.agenda import Agenda, Look, Memory, draw_up
 from fleet.rules.cuts import Split
 from fleet.rules.layout import is_settled
 from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, fnv1a64, ranges_from
-from tests.unit.fleet.ownership import Fleet, running
+from tests.unit.fleet.ownership import Fleet, Wire, running
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)
 
@@ -144,6 +145,19 @@ async def test_a_config_that_is_refused_changes_nothing_and_the_map_says_why(
         await configure(fleet, config(8))
         await until_settled(fleet, 8)
         assert fleet.map.config_refused == ""
+
+
+@pytest.mark.parametrize("followed", [True, False], ids=["after one that was followed", "the first one"])
+async def test_a_refused_config_that_is_deleted_is_not_told_of_any_more(followed: bool) -> None:
+    async with running(Fleet(ranges=4), "a") as fleet:
+        if followed:
+            version = await configure(fleet, config(4))
+            await fleet.until(lambda: fleet.map.config_version == version, 5, "the config is followed")
+        await configure(fleet, config(0))
+        await fleet.until(lambda: bool(fleet.map.config_refused), 5, "the config is refused")
+        fleet.edit(Kind.DOCUMENT, DocumentName.CONFIG, None)
+        await fleet.until(lambda: not fleet.map.config_refused, 5, "nothing is refused any more")
+        assert settled(fleet, 4)
 
 
 async def test_an_older_config_that_a_late_coordinator_still_sees_never_reshards() -> None:
@@ -277,6 +291,32 @@ async def test_a_frozen_fleet_does_not_reshard_until_it_is_told_to() -> None:
         await fleet.pass_seconds(3)
         assert fleet.map.boundaries == before
         await order(fleet, Controls())
+        await until_settled(fleet, 8)
+
+
+class SmallMaps(Wire):
+    """As where the map of a layout is too large for one ConfigMap."""
+
+    refused = 0
+
+    async def write_map(self, new: ShardMap, replaces: str, *, not_after: float | None = None) -> StoredMap:
+        if len(new.boundaries) > 100:
+            self.refused += 1
+            raise CoordinationUnavailable("write of web-map: 413 RequestEntityTooLarge")
+        return await super().write_map(new, replaces, not_after=not_after)
+
+
+async def test_a_layout_that_the_server_refuses_stops_no_takeover() -> None:
+    fleet = Fleet(ranges=4)
+    wire = fleet.wires["agent"] = SmallMaps(fleet.store, fleet.faults("agent"))
+    async with running(fleet, *MEMBERS):
+        await configure(fleet, config(200))
+        await fleet.until(lambda: wire.refused > 0, 5, "the layout is refused")
+        await fleet.crash("a")
+        await fleet.until(lambda: set(fleet.open()) == set(fleet.map.ranges), 30, "b and c have everything")
+        await fleet.pass_seconds(60.0)
+        assert wire.refused < 40
+        await configure(fleet, config(8))
         await until_settled(fleet, 8)
 
 

@@ -11,19 +11,21 @@ from fleet.records.record import (
     MAX_WEIGHT,
     MIN_WEIGHT,
     CoordinatorRecord,
-    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
-    PartRecord,
-    RolloutRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
     Share,
-    SplitPoint,
     Standby,
+)
+from fleet.records.report_record import (
+    FailingRecord,
+    PartRecord,
+    RolloutRecord,
+    ShardLoad,
+    SplitPoint,
     WaitingRecord,
 )
 from shards.gates.watermark import ResourceMark, Unseen, Watermark

@@ -31,14 +31,11 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
-    PartRecord,
-    RolloutRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
-    SplitPoint,
 )
+from fleet.records.report_record import PartRecord, RolloutRecord, ShardLoad, SplitPoint
 from fleet.records.shard_lease import MAX_WATERMARK_BYTES, lease_from_shard, shard_record
 from fleet.rules.handover import is_free
 from fleet.rules.reshard import is_mangled

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from fleet.records.record import Holder, MemberRecord, ShardLoad, ShardMap, ShardRecord, SplitPoint
+from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
+from fleet.records.report_record import ShardLoad, SplitPoint
 from fleet.rules.agenda import Agenda, draw_up
 from fleet.rules.assignment import FIRST_DEBOUNCES, LONGEST_DEBOUNCE, MERGE_AFTER
 from fleet.rules.cuts import Merge, Split
@@ -225,3 +226,33 @@ def test_cold_neighbours_are_merged_only_after_a_long_rest() -> None:
     assert office.look(0.0, today=1000.0 + 30.0 * MERGE_AFTER - 1).cuts == ()
     [cut] = office.look(1.0, today=1000.0 + 30.0 * MERGE_AFTER).cuts
     assert isinstance(cut, Merge)
+
+
+def test_a_range_that_nobody_claims_does_not_keep_all_others_where_they_are() -> None:
+    office = Office("aaaaaaab", settings=replace(SETTINGS, churn_per_round=0.01))
+    office.settle()
+    office.slow = True
+    office.shards = {each: shard(each, holder=Holder("a", 3)) for each in RANGES[:7]}
+    office.shards[RANGES[7]] = shard(RANGES[7], holder=None, holder_text="", released=5)
+    moved = {}
+    for second in range(500):
+        for move in office.look(float(second)).moves:
+            if move.by_choice:
+                moved[move.range] = second
+                office.shards[move.range] = shard(move.range, holder=Holder(move.target, 3))
+    assert len(moved) >= 2
+    assert RANGES[7] not in moved
+
+
+def test_left_over_records_of_another_protocol_do_not_stop_the_planning_for_ever() -> None:
+    """Nobody here fences them, and they have no say in whether more than half of the members look dead."""
+    office = Office("aabbaabb")
+    office.members |= {name: replace(member(name), leaving=True, foreign=True) for name in "xyz"}
+    office.settle()
+    office.silent = {"x", "y", "z"}
+    for second in range(30):
+        office.look(float(second))
+    assert office.memory.watch.suspicious_since is None
+    office.silent.add("b")
+    fenced = {name for second in range(30, 50) for name in office.look(float(second)).fence}
+    assert fenced == {"b"}

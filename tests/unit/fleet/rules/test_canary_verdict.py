@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.records.record import PartRecord
+from fleet.records.report_record import PartRecord
 from fleet.rules.canary_verdict import Criterion, Enough, Word, judge_parts, summed, worst
 
 GOOD = PartRecord(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.records.cut_request import CutRequest
-from fleet.rules.cuts import Cut, Merge, Split, cut_boundaries, refusal
+from fleet.rules.cuts import MOST_RANGES, Cut, Merge, Split, cut_boundaries, refusal
 from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey, equal_boundaries, ranges_from
 
 HALF = SPACE // 2
@@ -49,9 +51,29 @@ def test_a_refusal_names_ranges_as_fleet_status_shows_them() -> None:
     assert why.startswith("8000000000000000 does not divide 0000-3fff: ")
 
 
+def test_no_request_makes_a_layout_that_no_map_could_hold() -> None:
+    boundaries = equal_boundaries(MOST_RANGES)
+    first, second = ranges_from(boundaries)[:2]
+    assert "merge some first" in refusal(CutRequest(1, (first,), first.first + 1), boundaries, PartitionKey.UID)
+    assert refusal(CutRequest(1, (first, second)), boundaries, PartitionKey.UID) == ""
+
+
 def test_a_cut_is_told_in_one_sentence() -> None:
     assert str(Split(WHOLE, HALF, "it is hot")) == "0000-ffff is split at 8000000000000000, because it is hot"
     assert str(Merge(LOW, HIGH)) == "0000-7fff and 8000-ffff become one shard"
+
+
+def test_thousands_of_cuts_of_thousands_of_ranges_block_no_coordinator() -> None:
+    """Whoever is blocked for longer than its lease is out of office, and the next one begins with the same cuts."""
+    boundaries = equal_boundaries(MOST_RANGES - 1)
+    layout = ranges_from(boundaries)
+    began = time.process_time()
+    cuts = [Split(each, each.first + 1) for each in layout]
+    cuts += [Split(KeyRange(each.first + 1, each.last), each.first + 2) for each in layout]
+    assert len(cut_boundaries(boundaries, cuts)) == 3 * (MOST_RANGES - 1)
+    for each in layout:
+        assert refusal(CutRequest(1, (each,), each.first + 1), boundaries, PartitionKey.UID) == ""
+    assert time.process_time() - began < 5.0
 
 
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 20), st.integers(0, SPACE - 1)), max_size=8))

@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fleet.records.record import Holder, MemberRecord, ShardLoad, ShardRecord, ShardStatus
+from fleet.records.record import Holder, MemberRecord, ShardRecord, ShardStatus
+from fleet.records.report_record import ShardLoad
 from fleet.rules.coverage import Claim
 from fleet.rules.double_owners import KEPT_SECONDS, Double, DoubleOwners
 from shards.keyrange import SPACE, KeyRange, PartitionKey, equal_boundaries, ranges_from

@@ -96,6 +96,20 @@ def test_a_map_of_before_takes_its_own_number_for_the_count_it_was_made_for() ->
     assert after(shown, Wanted(4, UID, "11")).boundaries == shown.boundaries
 
 
+def test_no_layout_follows_one_that_has_a_record_of_another_protocol() -> None:
+    shown = mapped(2)
+    records = held(shown)
+    assert is_settled(shown, records)
+    records[HALVES[0]] = shard(HALVES[0], holder=None, holder_text="another protocol", foreign=True)
+    assert next_layout(shown, Wanted(4, UID, "11"), records) is None
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "newest"])
+def test_a_version_that_somebody_made_up_in_the_map_is_followed_by_any(version: str) -> None:
+    new = after(mapped(2, config_version=version), Wanted(4, UID, "11"))
+    assert (new.ranges, new.config_version) == (QUARTERS, "11")
+
+
 @pytest.mark.parametrize("version", ["9", ""])
 def test_an_older_config_never_reshards(version: str) -> None:
     assert next_layout(mapped(), Wanted(8, UID, version), held(mapped())) is None

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.records.record import Holder, MemberRecord, ShardLoad, ShardRecord, SplitPoint
+from fleet.records.record import Holder, MemberRecord, ShardRecord
+from fleet.records.report_record import ShardLoad, SplitPoint
 from fleet.rules.moves import Move
 from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.planner import Situation, plan

@@ -13,12 +13,11 @@ from fleet.records.record import (
     Holder,
     Incarnation,
     MemberRecord,
-    PartRecord,
-    RolloutRecord,
     ShardMap,
     ShardRecord,
     ShardStatus,
 )
+from fleet.records.report_record import PartRecord, RolloutRecord
 from fleet.rules.canary_verdict import Word
 from fleet.status import canary_table
 from fleet.status.canary_view import CanaryStatus, canary_status

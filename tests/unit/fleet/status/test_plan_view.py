@@ -8,7 +8,8 @@ from unittest import mock
 import msgspec
 
 from fleet.records.controls import Controls, Order
-from fleet.records.record import CoordinatorRecord, Holder, MemberRecord, ShardLoad
+from fleet.records.record import CoordinatorRecord, Holder, MemberRecord
+from fleet.records.report_record import ShardLoad
 from fleet.rules.plan_settings import PlanSettings
 from fleet.status import plan_table
 from fleet.status.plan_view import PlanView, plan_view

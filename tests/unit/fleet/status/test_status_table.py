@@ -7,20 +7,19 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from fleet.records.controls import parse_controls
+from fleet.records.controls import Controls, parse_controls
+from fleet.records.cut_request import CutRequest
 from fleet.records.filter_record import FilterRecord
 from fleet.records.record import (
-    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
     Share,
-    WaitingRecord,
 )
+from fleet.records.report_record import FailingRecord, ShardLoad, WaitingRecord
 from fleet.status.status_table import render, write
 from fleet.status.statusview import FleetStatus, Sight, fleet_status
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
@@ -217,6 +216,15 @@ def test_who_filters_the_views_is_told_and_why_it_is_not_the_server() -> None:
 
 def test_members_that_say_nothing_of_filters_add_nothing() -> None:
     assert "filter" not in filtered()
+
+
+def test_cuts_that_were_asked_for_and_wait_are_told() -> None:
+    cut = CutRequest(2, (RANGES[0],), at=RANGES[0].first + 1, by="ann")
+    controls = Controls(requests=(replace(cut, number=1), cut, CutRequest(3, (RANGES[2], RANGES[0]))))
+    shown = text(fleet_status(replace(SIGHT, controls=controls, map=replace(MAP, requests_done=1))))
+    assert shown.count("is split at 0000000000000001, because ann asked for it") == 1
+    assert "waits to be done: 0000-3fff is split" in shown
+    assert "request 3: 8000-bfff and 0000-3fff are no neighbours" in shown
 
 
 def test_orders_with_a_slip_of_the_pen_are_told() -> None:

@@ -7,18 +7,16 @@ import pytest
 
 from fleet.records.record import (
     CoordinatorRecord,
-    FailingRecord,
     Holder,
     Incarnation,
     MemberRecord,
-    ShardLoad,
     ShardMap,
     ShardRecord,
     ShardStatus,
     Share,
     Standby,
-    WaitingRecord,
 )
+from fleet.records.report_record import FailingRecord, ShardLoad, WaitingRecord
 from fleet.status.statusview import FleetStatus, MemberState, ShardRow, ShardState, Sight, fleet_status
 from shards.keyrange import WHOLE, KeyRange, PartitionKey
 

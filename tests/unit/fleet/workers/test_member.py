@@ -12,7 +12,9 @@ from fleet.backends.local import LocalCoordination
 from fleet.backends.local_store import Faults, LocalStore
 from fleet.backends.local_view import LocalView
 from fleet.health.telemetry import Telemetry
-from fleet.records.record import Holder, Incarnation, MemberRecord, ShardLoad
+from fleet.records.coordination import ProtocolMismatch
+from fleet.records.record import Holder, Incarnation, MemberRecord
+from fleet.records.report_record import ShardLoad
 from fleet.rules.membership import expel
 from fleet.workers.member import Member
 from fleet.workers.report import Report
@@ -287,3 +289,39 @@ async def test_who_was_replaced_leaves_nothing_behind(process: Process) -> None:
     await process.member.leave()
     record = await process.record()
     assert (record.holder, record.epoch) == (Incarnation("other", 1), 2)
+
+
+@pytest.mark.parametrize("was_member", [False, True])
+async def test_a_record_of_another_protocol_refuses_who_begins_and_is_waited_for_by_who_was_a_member(
+    was_member: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process()
+    if was_member:
+        await process.join()
+        process.member.lose("a test")
+
+    async def mismatched(self: LocalCoordination, name: str) -> MemberRecord:
+        raise ProtocolMismatch("", "Lease web-member-a has protocol 2")
+
+    monkeypatch.setattr(LocalCoordination, "read_member", mismatched)
+    joining = asyncio.create_task(process.join())
+    await asyncio.sleep(5 * LEASE_SECONDS)
+    assert joining.done() is not was_member
+    if not was_member:
+        with pytest.raises(ProtocolMismatch):
+            await joining
+    monkeypatch.undo()
+    if was_member:
+        await joining
+
+
+async def test_leaving_ends_in_order_whatever_somebody_wrote_into_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process()
+    await process.join()
+
+    async def mismatched(self: LocalCoordination, name: str) -> MemberRecord:
+        raise ProtocolMismatch("", "Lease web-member-a has protocol 2")
+
+    monkeypatch.setattr(LocalCoordination, "read_member", mismatched)
+    await process.member.leave()
+    assert process.member.holder is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from fleet.records.record import PartRecord
+from fleet.records.report_record import PartRecord
 from fleet.workers.part_records import LONGEST_WORDS, part_records, rollout_record
 from fleet.workers.range_runner import RangeRunner
 from shards.features import Canary, Feature, Rollout
