@@ -156,15 +156,13 @@ class Worker:
 
     def _report(self) -> Report:
         return report_of(
+            Report(followed=self._followed, leaving=self._departure.leaving, demand=self._budget.demand),
             self.runners,
             now=self.clock(),
             today=self._today(),
-            followed=self._followed,
-            leaving=self._departure.leaving,
-            rollout=self._rollout(),
-            filters=self._filters(),
-            demand=self._budget.demand,
-            spread=self._spread.look(self.runners),
+            rollout=self._rollout,
+            filters=self._filters,
+            spread=self._spread,
         )
 
     # -- life -------------------------------------------------------------------------------------------------------

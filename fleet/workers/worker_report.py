@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from heapq import nlargest
 
@@ -11,37 +12,40 @@ from fleet.records.report_record import RolloutRecord, ShardLoad
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report
-from fleet.workers.spread import Point
+from fleet.workers.spread import Spread
 from fleet.workers.stuck_records import failing_records, waiting_records
 from shards.keyrange import KeyRange
 
+log = logging.getLogger(__name__)
+
 
 def report_of(
+    said: Report,
     runners: Mapping[KeyRange, RangeRunner],
     *,
     now: float,
     today: float,
-    followed: int,
-    leaving: bool,
-    rollout: RolloutRecord | None,
-    filters: tuple[FilterRecord, ...] = (),
-    demand: int | None,
-    spread: tuple[Point, ...],
+    rollout: Callable[[], RolloutRecord | None],
+    filters: Callable[[], tuple[FilterRecord, ...]],
+    spread: Spread,
 ) -> Report:
-    """now: boot-clock reading; today: the same moment, in seconds since 1970. The rest as in `Report`."""
-    loads = _loads(runners)
-    return Report(
-        followed=followed,
-        leaving=leaving,
-        loads={str(each): load for each, load in loads.items()},
-        failing=failing_records(runners.values(), now, today),
-        waiting=waiting_records(runners.values(), now, today),
-        parts=part_records(runners.values()),
-        rollout=rollout,
-        filters=filters,
-        demand=demand,
-        spread=spread,
-    )
+    """said: what others must know; it is all that is told where the figures fail, for a membership must not end with
+    them. now: boot-clock reading; today: the same moment, in seconds since 1970."""
+    try:
+        loads = _loads(runners)
+        return replace(
+            said,
+            loads={str(each): load for each, load in loads.items()},
+            failing=failing_records(runners.values(), now, today),
+            waiting=waiting_records(runners.values(), now, today),
+            parts=part_records(runners.values()),
+            rollout=rollout(),
+            filters=filters(),
+            spread=spread.look(runners),
+        )
+    except Exception:
+        log.exception("this member has no figures to tell")
+        return said
 
 
 BUSIEST = 3

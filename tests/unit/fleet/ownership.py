@@ -48,9 +48,9 @@ def now() -> float:
 class Behaviour:
     """How the shards of one member behave. May be changed at any time.
 
-    opening_error, prewarm_error, drain_error, stop_error: raised by activations, standbys, drains and stops. unwarm:
-    standbys never sync. undrained: a reconcile cannot be cancelled. namespaces: of the objects of each shard.
-    Durations are in seconds.
+    opening_error, prewarm_error, drain_error, stop_error: raised by activations, standbys, drains and stops.
+    count_error: where its objects are counted. unwarm: standbys never sync. undrained: a reconcile cannot be cancelled.
+    namespaces: of the objects of each shard. Durations are in seconds.
     """
 
     prewarm_seconds: float = 0.0
@@ -60,6 +60,7 @@ class Behaviour:
     unwarm: bool = False
     undrained: bool = False
     drain_error: Exception | None = None
+    count_error: Exception | None = None
     namespaces: dict[str, int] = field(default_factory=dict)
     opening_error: Exception | None = None
     prewarm_error: Exception | None = None
@@ -126,6 +127,8 @@ class FakeShard:
         return []
 
     def namespaces(self) -> dict[str, int]:
+        if self.behaviour.count_error is not None:
+            raise self.behaviour.count_error
         return self.behaviour.namespaces
 
     def figures(self) -> list[Figures]:

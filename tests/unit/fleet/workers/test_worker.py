@@ -41,6 +41,23 @@ async def test_a_worker_on_an_old_view_is_not_ready_until_it_is_current_again() 
         assert worker.status()["ready"]
 
 
+async def test_a_membership_outlives_figures_that_fail(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(Fleet(ranges=2), "a") as fleet:
+        for shard in fleet.shards["a"]:
+            shard.behaviour.count_error = AttributeError("_entries")
+        await fleet.pass_seconds(90)  # each is counted within a minute
+        record = fleet.member("a")
+        assert "this member has no figures to tell" in caplog.text
+        assert record is not None
+        assert (record.epoch, record.leaving) == (1, False)
+        assert sorted(fleet.open().values()) == ["a", "a"]
+        fleet.leave("a")
+        await fleet.pass_seconds(2)
+        record = fleet.member("a")
+        assert record is not None
+        assert record.leaving
+
+
 async def test_nothing_is_written_but_renewals_while_nothing_happens() -> None:
     async with running(Fleet(ranges=8), "a", "b") as fleet:
         await fleet.pass_seconds(1)
