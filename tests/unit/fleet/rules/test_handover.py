@@ -12,6 +12,7 @@ from fleet.rules.handover import (
     LocalShard,
     Phase,
     Seen,
+    announced_by,
     claimed,
     decide,
     is_free,
@@ -267,6 +268,7 @@ def anything(draw: st.DrawFn) -> tuple[LocalShard, Seen]:
 
 @settings(max_examples=80)
 @example((local(Phase.STANDBY), seen(record(ME), the_map("other"))))
+@example((local(Phase.IDLE), seen(record(OTHER, standby=Standby(ME, 7)), the_map(""))))
 @given(anything())
 def test_nothing_is_done_to_a_range_that_it_must_not_be_done_to(case: tuple[LocalShard, Seen]) -> None:
     mine, given = case
@@ -296,6 +298,13 @@ def test_nothing_is_done_to_a_range_that_it_must_not_be_done_to(case: tuple[Loca
         assert mine.phase is Phase.IDLE
         assert found is not None
         assert found.holder == me
+    elif action is Action.WITHDRAW:
+        assert not owned
+        assert found is not None
+        assert announced_by(found, me)
+        assert not is_free(found, shown, me)
+        stands_by = mine.phase is Phase.STANDBY and mine.synced and not given.outdated
+        assert given.leaving or shown.target_of(LOW) != "me" or not stands_by
     else:
         assert action is Action.CLOSE_STANDBY
         if mine.phase is Phase.DRAINED:
