@@ -42,6 +42,11 @@ class Attempts:
         self._pauses.pop(what, None)
         return True
 
+    def is_again(self, what: str) -> bool:
+        """Whether it has failed, and is due now: what happens on its behalf should pause with it."""
+        until, _ = self._pauses.get(what, (float("inf"), 0.0))
+        return self._clock() >= until
+
     def _failed(self, what: str, pause: float, error: CasConflict | CoordinationUnavailable) -> None:
         pause = min(pause, LONGEST_PAUSE_SECONDS)
         self._pauses[what] = (self._clock() + pause, pause)

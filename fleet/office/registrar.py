@@ -100,9 +100,8 @@ class Registrar:
             await self._attempts.make(f"look for {named.member}", partial(self._prove_absence, named, memory))
         first_reads: dict[KeyRange, ShardRecord] = {}
         if agenda.upkeep.activate:
-            first_reads = await all_shards(
-                self.coordination, lost=[each for each in agenda.upkeep.activate if each in stored.map.lost]
-            )
+            lost = self._refused("activate", agenda.upkeep.activate, stored.map.lost)
+            first_reads = await all_shards(self.coordination, lost=lost)
         if agenda.map is not None:
             for move in agenda.moves:
                 log.info("plan: %s", move)
@@ -267,7 +266,7 @@ class Registrar:
             return
         current = live_map.map
         members = await self.coordination.list_members()
-        records = await all_shards(self.coordination, lost=[each for each in ranges if each in current.lost])
+        records = await all_shards(self.coordination, lost=self._refused("retire", ranges, current.lost))
         epochs = dict(current.shard_epochs)
         done: set[KeyRange] = set()
 
@@ -284,6 +283,10 @@ class Registrar:
         if done:
             new_map = replace(current, retiring=current.retiring - done, shard_epochs=epochs)
             await self.write_map(office, new_map, live_map)
+
+    def _refused(self, what: str, ranges: Iterable[KeyRange], lost: Mapping[KeyRange, int]) -> list[KeyRange]:
+        """Lost ranges whose record could not be made: there may be one that no list shows."""
+        return [each for each in ranges if each in lost and self._attempts.is_again(f"{what} {each}")]
 
     async def _each(self, what: str, one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> None:
         """One write per range, some side by side."""

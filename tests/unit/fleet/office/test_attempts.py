@@ -99,6 +99,18 @@ async def test_a_conflict_that_comes_again_pauses_as_well() -> None:
     assert max(pauses) == pytest.approx(LONGEST_PAUSE_SECONDS, abs=0.02)
 
 
+async def test_what_has_failed_is_known_when_it_is_due_again() -> None:
+    clock = Clock()
+    attempts = Attempts(clock)
+    assert not attempts.is_again("activate r")
+    await attempts.make("activate r", refused)
+    assert not attempts.is_again("activate r")
+    clock.now += FIRST_PAUSE_SECONDS
+    assert attempts.is_again("activate r")
+    await attempts.make("activate r", carried_out)
+    assert not attempts.is_again("activate r")
+
+
 async def test_what_is_not_tried_any_more_is_forgotten() -> None:
     clock = Clock()
     attempts = Attempts(clock)
