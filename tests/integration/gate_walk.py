@@ -304,8 +304,10 @@ class GateWalk:
         self.server.faults.clear()
         for wire in self.wires.values():
             wire.latency_seconds = 0.0
-        until = now() + HEAL_SECONDS + (SILENCE_SECONDS if self.restores else 0.0)
-        while (wrong := self.oracle.undesired()) and now() < until:
+        # What is desired may be so at once after a restore, and not to those who have not noticed it yet.
+        noticed = now() + (SILENCE_SECONDS if self.restores else 0.0)
+        until = noticed + HEAL_SECONDS
+        while ((wrong := self.oracle.undesired()) or now() < noticed) and now() < until:
             await asyncio.sleep(0.25)
             self.look()
         assert not wrong, wrong

@@ -167,7 +167,7 @@ async def test_a_server_that_does_not_filter_by_shard_serves_just_as_well(cluste
         finally:
             await transport.close()
         _nothing_was_done_twice(History(plane, tmp_path).verdict())
-    assert "server-side sharding: not offered" in pod.log.read_text()
+    assert "filters: shard-selector of demo.shardfleet.dev/v1/websites is refuted" in pod.log.read_text()
 
 
 async def _main_job(plane: ControlPlane, site: Site, directory: Path) -> None:

@@ -22,7 +22,7 @@ from tests.integration.small_fleet import LEASE_SECONDS, WEBSITES, SmallFleet, e
 pytestmark = pytest.mark.looptime
 
 SETTINGS = ShardSettings(gate=GateSettings())
-COORDINATION = {"coordination", "coordinator", ""}
+COORDINATION = {"coordination", "coordinator", "events", ""}
 """Reasons in the User-Agents of requests that no limit holds back; "" for what does not come from shards."""
 
 
