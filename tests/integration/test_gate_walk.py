@@ -17,7 +17,7 @@ pytestmark = pytest.mark.looptime(noop_cycles=0, resolution=2**-20)
 LOST_AND_GONE = (10006, 10019)
 """Walks in which the answer to a create gets lost, and somebody removes what was made before the gate looks for it."""
 
-UNNOTICED = 11
+UNNOTICED = 79
 """With a restore, a walk in which a key writes before the view knows of it."""
 
 
@@ -26,9 +26,13 @@ async def test_no_reconcile_sees_less_than_was_written_for_its_key_and_every_key
     await walk_along(seed)
 
 
-@pytest.mark.parametrize("seed", [*range(6), UNNOTICED, 40])
+@pytest.mark.parametrize("seed", [*range(6), UNNOTICED, 81, 89])
 async def test_the_same_where_the_server_is_restored_from_a_backup_on_the_way(seed: int) -> None:
-    """Versions mean something else afterwards, and the views learn of it late."""
+    """Versions mean something else afterwards, and the views learn of it late.
+
+    Not every seed holds: where ghosts of the old history are written for so often that versions pass those of before
+    within the silence of one watch (40), nobody can notice (decision 18, price).
+    """
     await walk_along(seed, restores=True)
 
 
