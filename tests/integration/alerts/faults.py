@@ -254,12 +254,16 @@ async def dying_worker(scene: Scene) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """inject: how it comes about. alert: that is to tell it. minutes: for which it is looked at. slots: of a member."""
+    """inject: how it comes about. alert: that is to tell it. minutes: for which it is looked at. slots: of a member.
+
+    also: alerts that fire for a while besides, and rightly.
+    """
 
     inject: Injection
     alert: str
     minutes: int
     slots: int = 8
+    also: frozenset[str] = frozenset()
 
 
 FAULTS = {
@@ -279,7 +283,13 @@ FAULTS = {
     "a controller that deletes too much every few minutes": Fault(
         bursts_of_deletions, "ShardfleetDeletionsInterrupted", 26
     ),
-    "a server that was restored from a backup": Fault(restored_server, "ShardfleetHistoryLost", 14),
+    "a server that was restored from a backup": Fault(
+        # Everybody waits a lease before joining again (decision 23), after a silent watch was noticed.
+        restored_server,
+        "ShardfleetHistoryLost",
+        14,
+        also=frozenset({"ShardfleetRangesUnowned"}),
+    ),
     "a limit of requests that is too low": Fault(low_limit, "ShardfleetRequestsHeldBack", 15),
     "pods that are gone": Fault(no_members, "ShardfleetRangesUnowned", 10),
     "an agent that is gone": Fault(no_coordinator, "ShardfleetNoCoordinator", 10),

@@ -88,7 +88,7 @@ async def test_a_fault_is_told_by_its_own_alert_and_by_no_other(name: str, tmp_p
     told = [
         Expected(WELL_SECONDS - STEP_SECONDS + LASTING[alert], none),
         Expected(end, own),
-        Expected(end, own, since_seconds=0),
+        Expected(end, own | fault.also, since_seconds=0),
         Expected(end + HEALED_SECONDS, none),
     ]
     assert disagreement(healed(series, end // STEP_SECONDS + 1), told, tmp_path) == ""
