@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from fleet.records.filter_record import FilterRecord
@@ -163,6 +164,12 @@ class Share(NamedTuple):
     epoch: int
 
 
+@lru_cache(maxsize=8)
+def _layout(boundaries: tuple[int, ...], key: PartitionKey) -> tuple[KeyRange, ...]:
+    """Asked for many times in one look, of the layout in force and of the next one: 4,096 ranges take 3 ms to make."""
+    return ranges_from(boundaries, key)
+
+
 @dataclass(frozen=True, slots=True)
 class ShardMap:
     """The assignment. Boundaries instead of pairs, so that a gap or an overlap cannot be written down."""
@@ -207,7 +214,7 @@ class ShardMap:
 
     @property
     def ranges(self) -> tuple[KeyRange, ...]:
-        return ranges_from(self.boundaries, self.partition_key)
+        return _layout(self.boundaries, self.partition_key)
 
     def target_of(self, wanted: KeyRange) -> str | None:
         """The member that should own the range; None when the range is not in the layout."""

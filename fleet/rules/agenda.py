@@ -91,7 +91,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         map=draft if changed else None,
         moves=assigned.moves,
         fence=fence,
-        expel=tuple(each for each in stragglers(look, memory, settings, now) if not look.members[each.member].foreign),
+        expel=stragglers(look, memory, settings, now),
         missing=missing,
         upkeep=work,
         collect=collect,

@@ -30,23 +30,24 @@ def returned(
         holder = record.holder.member if record is not None and record.holder is not None else ""
         if record is None or not target:
             continue
-        unclaimed = record.status is ShardStatus.ACTIVE and is_free(record, look.map) and target in able
-        if not unclaimed and (holder in ("", target) or is_free(record, look.map)):
+        free = is_free(record, look.map)
+        unclaimed = free and record.status is ShardStatus.ACTIVE and target in able
+        if not unclaimed and (free or holder in ("", target)):
             continue
         known = memory.handing.get(each)
         since = known[2] if known is not None and known[:2] == (target, record.epoch) else now
         handing[each] = (target, record.epoch, since)
-        if unclaimed:
-            if now - since > settings.standby_deadline_seconds and _others(able, memory.barred.get(each, {}), target):
-                memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
-                moves.append(Move(each, target, "", f"{target} did not claim it in time"))
-                targets[i] = ""
+        if now - since <= settings.standby_deadline_seconds:
             continue
-        ready = standby_of(record, target, look.map) is not None
-        if not ready and now - since > settings.standby_deadline_seconds and holder in able:
+        if unclaimed:
+            heir, why, over = "", "did not claim it in time", _others(able, memory.barred.get(each, {}), target)
+        else:
+            heir, why = holder, "was not ready in time"
+            over = holder in able and standby_of(record, target, look.map) is None
+        if over:
             memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
-            moves.append(Move(each, target, holder, f"{target} was not ready in time"))
-            targets[i] = holder
+            moves.append(Move(each, target, heir, f"{target} {why}"))
+            targets[i] = heir
     memory.handing = handing
     return tuple(targets), tuple(moves)
 
@@ -58,7 +59,7 @@ def _others(able: list[str], barred: Mapping[str, float], target: str) -> bool:
 def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -> tuple[Holder, ...]:
     """R13: members that renew but do not follow: they keep a range whose standby has been ready for long, or that
     retires, or do not repeat the map that marks a range lost. Each incarnation is told once; then it falls silent or
-    begins anew."""
+    begins anew. One of another protocol could not be told: its record is not written here."""
     memory.expelled = {name: epoch for name, epoch in memory.expelled.items() if name in look.members}
     patience = 2 * settings.standby_deadline_seconds
     late: set[Holder] = set()
@@ -79,5 +80,6 @@ def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -
         for each in sorted(late)
         if (member := look.members.get(each.member)) is not None
         and member.holder is not None
+        and not member.foreign
         and member.epoch == each.epoch != memory.expelled.get(each.member)
     )
