@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from fleet import __version__
+from fleet.backends.document_change import change_document
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.records.controls import Controls, ControlsUnreadable, Order, controls_text, parse_controls
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
@@ -42,23 +43,22 @@ async def change_controls(
 ) -> tuple[Controls, Controls]:
     """What was ordered before and after. Writes nothing where that is the same. Raises OrderFailed and ConfigError."""
     name = coordination.names.document(DocumentName.CONTROLS)
+    before = after = Controls()
+
+    def edit(found: Document | None) -> str | None:
+        nonlocal before, after
+        before = _read(name, found)
+        after = change(before)
+        return None if after == before else controls_text(after)
+
     try:
-        for _ in range(_TRIES):
-            found = await coordination.read_document(DocumentName.CONTROLS)
-            before = _read(name, found)
-            after = change(before)
-            if after == before:
-                return before, after
-            document = found or Document(DocumentName.CONTROLS, "", "")
-            try:
-                await coordination.write_document(document._replace(text=controls_text(after)))
-            except CasConflict:
-                continue  # somebody else gave an order at the same time
-            return before, after
+        await change_document(coordination, DocumentName.CONTROLS, edit, attempts=_TRIES)
     except CoordinationUnavailable as error:
         sure = "it is not known whether that was ordered" if error.maybe_applied else "nothing was ordered"
         raise OrderFailed(f"{sure}: {error}") from error
-    raise OrderFailed(f"ConfigMap {name} changes all the time; nothing was ordered, try again")
+    except CasConflict as conflict:
+        raise OrderFailed(f"ConfigMap {name} changes all the time; nothing was ordered, try again") from conflict
+    return before, after
 
 
 async def read_controls(coordination: KubernetesCoordination) -> Controls:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fleet.backends.document_change import change_document
 from fleet.backends.kubernetes_leases import KubernetesCoordination
 from fleet.configuration.config_file import parse_config
 from fleet.configuration.config_text import edited
@@ -140,16 +141,17 @@ class Resharder:
     # -- what is written ----------------------------------------------------------------------------------------------
 
     async def _write_config(self, wishes: Wishes) -> str:
-        for _ in range(_TRIES):
-            found = await self._config()
-            text = self._edited(found, wishes)
-            if text == found.text:
-                return found.version
-            try:
-                return (await self._coordination.write_document(found._replace(text=text))).version
-            except CasConflict:
-                continue  # somebody else changed it at the same time
-        raise ReshardFailed(f"ConfigMap {self._name(DocumentName.CONFIG)} changes all the time; nothing was changed")
+        def edit(found: Document | None) -> str | None:
+            there = self._there(found)
+            text = self._edited(there, wishes)
+            return None if text == there.text else text
+
+        try:
+            changed = await change_document(self._coordination, DocumentName.CONFIG, edit, attempts=_TRIES)
+        except CasConflict as conflict:
+            why = f"{self._name(DocumentName.CONFIG)} changes all the time; nothing was changed"
+            raise ReshardFailed(why) from conflict
+        return self._there(changed).version
 
     def _edited(self, found: Document, wishes: Wishes) -> str:
         """The text of the config with what is wished for. Raises ConfigError, which names the ConfigMap."""
@@ -205,7 +207,10 @@ class Resharder:
         return {record.range: record for record in await self._coordination.list_shards()}
 
     async def _config(self) -> Document:
-        found = await self._coordination.read_document(DocumentName.CONFIG)
+        return self._there(await self._coordination.read_document(DocumentName.CONFIG))
+
+    def _there(self, found: Document | None) -> Document:
+        """Raises ConfigError, with what would be right, where there is none."""
         if found is not None:
             return found
         names = self._coordination.names

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fleet.backends.document_change import change_document
 from fleet.records.coordination import CasConflict, Coordination, CoordinationUnavailable
 from fleet.records.quarantine import Quarantine, QuarantineUnreadable, parse_quarantine, quarantine_text
 from fleet.records.record import Document, DocumentName
@@ -41,16 +42,16 @@ async def change_quarantine(
 
     Raises CoordinationUnavailable, and ConfigError for a ConfigMap that lacks its labels.
     """
-    for _ in range(ATTEMPTS):
-        found = await coordination.read_document(DocumentName.QUARANTINE)
+    changed = Changed(otherwise, otherwise)
+
+    def edit(found: Document | None) -> str | None:
+        nonlocal changed
         before = readable(found, otherwise)
-        after = change(before)
-        if after == before:
-            return Changed(before, after)
-        draft = found or Document(DocumentName.QUARANTINE, "", "")
-        try:
-            await coordination.write_document(draft._replace(text=quarantine_text(after)))
-        except CasConflict:
-            continue
-        return Changed(before, after)
-    raise CoordinationUnavailable(f"the quarantine document moved {ATTEMPTS} times while it was changed")
+        changed = Changed(before, change(before))
+        return None if changed.after == before else quarantine_text(changed.after)
+
+    try:
+        await change_document(coordination, DocumentName.QUARANTINE, edit, attempts=ATTEMPTS)
+    except CasConflict as conflict:
+        raise CoordinationUnavailable(str(conflict)) from conflict
+    return changed

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
+from fleet.office.side_by_side import side_by_side
 from fleet.records.coordination import Coordination, ProtocolMismatch
 from fleet.records.record import ShardRecord
 from shards.keyrange import KeyRange
-
-SIDE_BY_SIDE = 32
-"""Requests at once: a layout may have thousands of ranges, and a write that waits for its turn must not time out."""
 
 
 async def all_shards(coordination: Coordination, *, lost: Iterable[KeyRange]) -> dict[KeyRange, ShardRecord]:
@@ -21,16 +18,14 @@ async def all_shards(coordination: Coordination, *, lost: Iterable[KeyRange]) ->
     list still lacks, nobody has claimed in between.
     """
     hidden: dict[KeyRange, ShardRecord] = {}
-    turn = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def read(each: KeyRange) -> None:
-        async with turn:
-            try:
-                found = await coordination.read_shard(each)
-            except ProtocolMismatch:  # its protocol says whose it is, and any list shows it
-                return
+        try:
+            found = await coordination.read_shard(each)
+        except ProtocolMismatch:  # its protocol says whose it is, and any list shows it
+            return
         if found is not None:
             hidden[each] = replace(found, holder=None, holder_text="nobody knows", released=None)
 
-    await asyncio.gather(*map(read, lost))
+    await side_by_side(read, lost)
     return hidden | {record.range: record for record in await coordination.list_shards()}

@@ -7,7 +7,6 @@ coordinator then looks again.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +17,8 @@ from fleet.office.attempts import Attempts
 from fleet.office.candidate import Office
 from fleet.office.config_follower import ConfigFollower
 from fleet.office.fleet_layout import FleetLayout
-from fleet.office.hidden_records import SIDE_BY_SIDE, all_shards
+from fleet.office.hidden_records import all_shards
+from fleet.office.side_by_side import side_by_side
 from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.records.happening import Happening
 from fleet.records.object_names import Kind
@@ -290,10 +290,8 @@ class Registrar:
 
     async def _each(self, what: str, one: Callable[[KeyRange], Awaitable[None]], ranges: tuple[KeyRange, ...]) -> None:
         """One write per range, some side by side."""
-        turn = asyncio.Semaphore(SIDE_BY_SIDE)
 
-        async def in_turn(each: KeyRange) -> None:
-            async with turn:
-                await self._attempts.make(f"{what} {each}", partial(one, each))
+        async def attempt(each: KeyRange) -> None:
+            await self._attempts.make(f"{what} {each}", partial(one, each))
 
-        await asyncio.gather(*(in_turn(each) for each in ranges))
+        await side_by_side(attempt, ranges)
