@@ -28,7 +28,7 @@ from shards.reconciling.crew import Crew
 from shards.reconciling.engine_fence import make_fence, reset_requests
 from shards.reconciling.engine_meters import EngineMeters
 from shards.reconciling.engine_notes import EngineNotes
-from shards.reconciling.first_keys import queue_all
+from shards.reconciling.first_keys import newest_first, queue_all
 from shards.reconciling.gate_meters import GateMeters
 from shards.reconciling.load import LoadMeter
 from shards.reconciling.parked_keys import ParkedKeys, Relist
@@ -127,12 +127,13 @@ class Engine:
             self._alarm.ring()
 
     def begin_with_all(self) -> None:
-        """`add_all` in the background, after `start`."""
-        self._tasks.append(asyncio.create_task(self.add_all(), name=f"first keys {self.shard.short}"))
+        """Every primary is to be reconciled once, the newest first: in the background, after `start`."""
+        first = queue_all(newest_first(self.stores[self.controller.primary]), self.add)
+        self._tasks.append(asyncio.create_task(first, name=f"first keys {self.shard.short}"))
 
     async def add_all(self) -> None:
-        """Every primary is to be reconciled once, behind whatever changes meanwhile, the newest first."""
-        await queue_all(self.stores[self.controller.primary], self.add)
+        """Every primary is to be reconciled once, behind whatever changes meanwhile."""
+        await queue_all(self.stores[self.controller.primary].each_key(), self.add)
 
     def measure(self) -> None:
         """Sets the gauges. While all slots are taken nobody else does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from shards.objects import Key
@@ -23,9 +23,9 @@ class Add(Protocol):
     def __call__(self, key: Key, *, low_priority: bool = False) -> None: ...
 
 
-async def queue_all(primaries: StoreReader, add: Add) -> None:
+async def queue_all(keys: Iterable[Key], add: Add) -> None:
     """Each key once, behind whatever changes meanwhile."""
-    for index, key in enumerate(newest_first(primaries), start=1):
+    for index, key in enumerate(keys, start=1):
         add(key, low_priority=True)
         if index % QUEUE_SLICE == 0:
             await asyncio.sleep(0)
