@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import itertools
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -27,7 +26,7 @@ from fleet.records.record import MemberRecord
 from shards.api.useragent import UserAgent
 from shards.journal import Note
 from shards.transport.kube import KubeTransport, connect
-from tests.integration.pods import FLEET, JOURNALS, Pod
+from tests.integration.pods import FLEET, JOURNALS, PodStart
 
 FLEET_NAME = "bench"
 PARCELS_FILE = Path(__file__).with_name("parcels.py")
@@ -41,19 +40,8 @@ _numbers = itertools.count(1)
 
 
 @dataclass
-class BenchPod(Pod):
-    """One start of a pod. start: which of this name; each has its own log and run directory."""
-
-    start: int = 1
-    rooms: Path = Path()
-
-    @property
-    def log(self) -> Path:
-        return self.directory / f"{self.name}.{self.start}.log"
-
-    @property
-    def run_dir(self) -> Path:
-        return self.rooms / f"{self.name}.{self.start}"
+class BenchPod(PodStart):
+    """One start of a pod, which is killed with nothing left to say."""
 
     def kill_all(self) -> float:
         """What a node does that loses its power: supervisor, agent and workers end at once. Returns when (1970)."""
@@ -65,8 +53,7 @@ class BenchPod(Pod):
 
     def kill_worker(self, slot: int = 0) -> float:
         """The supervisor stays. Returns when (1970)."""
-        pid = self.children()[f"worker-{slot}"].pid
-        os.kill(pid, signal.SIGKILL)
+        self.kill(f"worker-{slot}")
         return time.time()
 
 

@@ -30,8 +30,3 @@ class Plan:
     targets: tuple[str, ...]
     moves: tuple[Move, ...] = ()
     still: str = ""
-
-    @property
-    def voluntary(self) -> int:
-        """How many of the moves are by choice."""
-        return sum(1 for move in self.moves if move.by_choice)

@@ -116,6 +116,25 @@ class Pod:
                 self.process.wait()
 
 
+@dataclass
+class PodStart(Pod):
+    """One start of a pod whose name comes back, with a log and a run directory of its own. start: which of the name.
+
+    rooms: where run directories are; a path to a socket in one must be short.
+    """
+
+    start: int = 1
+    rooms: Path = Path()
+
+    @property
+    def log(self) -> Path:
+        return self.directory / f"{self.name}.{self.start}.log"
+
+    @property
+    def run_dir(self) -> Path:
+        return self.rooms / f"{self.name}.{self.start}"
+
+
 def notes(directory: Path) -> list[Note]:
     """What all workers of pods in that directory have noted so far, with times since 1970."""
     files = sorted((directory / JOURNALS).rglob("*.jsonl"))

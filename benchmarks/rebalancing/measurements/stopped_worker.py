@@ -16,9 +16,8 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,21 +26,18 @@ import msgspec
 from benchmarks.rebalancing.actor import ACT, NEEDS_CHILD, READY
 from benchmarks.rebalancing.bench import Bench, NotReached, on_each_server, say
 from benchmarks.rebalancing.depot import PARCELS
+from benchmarks.rebalancing.held_writes import CONFIG_MAPS, Tally, judge_hit, rows_of
 from benchmarks.rebalancing.servers import BenchServer
 from benchmarks.rebalancing.stage import FLEET_NAME, BenchPod, Stage, staged
-from benchmarks.rebalancing.stopping_pod import KINDS, Hit
+from benchmarks.rebalancing.stopping_pod import Hit
 from benchmarks.table import Row
 from fleet.devcluster.faults import Match
 from fleet.devcluster.faults.words import Partition
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
-from fleet.devcluster.recording.journal import WRITES, Entry
 from fleet.records.coordination import CasConflict
 from fleet.records.object_names import LEASES, Names
 from shards.api.client import Client
-from shards.api.useragent import UserAgent
-from shards.clock import boot_seconds
-from shards.objects import Resource
 
 ACTOR_FILE = Path(__file__).parents[1] / "actor.py"
 STOPPING = (sys.executable, "-m", "benchmarks.rebalancing.stopping_pod", "run")
@@ -61,37 +57,8 @@ PARCELS_A_KIND = 4
 HIT_SECONDS = 4.0
 LAND_SECONDS = 4.0
 """For all that the proxy held to arrive before the workers go on: what comes later counts as begun later."""
-CONFIG_MAPS = Resource.parse("v1/configmaps")
 HELD: tuple[Literal["create", "update", "patch", "delete"], ...] = ("create", "update", "patch", "delete")
 PRIMARY_KINDS = ("status", "create", "update", "delete", "apply")
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of the writes of one kind. over: accepted over what another one had written since they were decided
-    on."""
-
-    refused: Counter[int] = field(default_factory=Counter)
-    accepted: int = 0
-    over: int = 0
-    never: int = 0
-
-    @property
-    def count(self) -> int:
-        return self.refused.total() + self.accepted + self.never
-
-
-@dataclass(slots=True)
-class Tally:
-    """late: writes of a stopped incarnation beside the held one that were begun after it woke."""
-
-    kinds: dict[str, Outcome] = field(default_factory=lambda: {kind: Outcome() for kind in KINDS})
-    late: int = 0
-
-    def missing(self, wanted: int) -> list[str]:
-        """Kinds, that of which there are fewest first."""
-        short = [kind for kind, outcome in self.kinds.items() if outcome.count < wanted]
-        return sorted(short, key=lambda kind: self.kinds[kind].count)
 
 
 async def measure(bench: Bench) -> list[Row]:
@@ -105,7 +72,7 @@ async def measure(bench: Bench) -> list[Row]:
 async def _on(bench: Bench, where: str) -> list[Row]:
     async def measured(server: BenchServer) -> list[Row]:
         async with staged(server, f"stopped-{where}", bench.directory) as stage:
-            return _rows(await _stopped(stage, bench, where), server.name, where)
+            return rows_of(await _stopped(stage, bench, where), server.name, where)
 
     return await on_each_server(bench, f"stopped_worker, {where} the socket", measured)
 
@@ -201,7 +168,7 @@ async def _round(
     await asyncio.sleep(0.5)
     entries = stage.writes()
     for hit in hits:
-        _judged(tally, hit, entries, woken_at=woken_at, going_on=going_on)
+        judge_hit(tally, hit, entries, woken_at=woken_at, going_on=going_on)
 
 
 async def _prepared(client: Client, namespace: str, name: str, kind: str) -> None:
@@ -268,59 +235,3 @@ def _hits(failpoints: Path, wanted: int) -> list[Hit]:
         armed.unlink(missing_ok=True)
     time.sleep(0.2)
     return [msgspec.json.decode(file.read_bytes(), type=Hit) for file in failpoints.glob("*.json")]
-
-
-def _judged(tally: Tally, hit: Hit, entries: Iterable[Entry], *, woken_at: float, going_on: float) -> None:
-    """woken_at: since then requests can arrive, since 1970; going_on: since then the worker runs."""
-    outcome = tally.kinds[hit.kind]
-    agent = UserAgent.parse(hit.user_agent)
-    assert agent is not None, "whoever stopped is a worker"
-    mine = [each for each in entries if each.verb in WRITES and _incarnation(each) == (agent.member, agent.epoch)]
-    landed = next(
-        (each for each in mine if each.time >= woken_at and each.user_agent == hit.user_agent and _is(hit.kind, each)),
-        None,
-    )
-    tally.late += sum(1 for each in mine if each.time >= going_on and each is not landed)
-    if landed is None:
-        outcome.never += 1
-    elif not landed.succeeded:
-        outcome.refused[landed.status] += 1
-    else:
-        outcome.accepted += 1
-        stopped_at = hit.at + time.time() - boot_seconds()
-        outcome.over += any(
-            each.succeeded
-            and stopped_at < each.time < landed.time
-            and (each.resource, each.name) == (landed.resource, landed.name)
-            and each.verb in WRITES
-            for each in entries
-        )
-
-
-def _incarnation(entry: Entry) -> tuple[str, str] | None:
-    agent = UserAgent.parse(entry.user_agent)
-    return None if agent is None else (agent.member, agent.epoch)
-
-
-def _is(kind: str, entry: Entry) -> bool:
-    if kind == "status":
-        return entry.subresource == "status"
-    if kind in ("shard Lease", "member Lease"):
-        return f"-{kind.split()[0]}-" in entry.name
-    return entry.resource == str(CONFIG_MAPS) and entry.verb == {"apply": "patch"}.get(kind, kind)
-
-
-def _rows(tally: Tally, server: str, where: str) -> list[Row]:
-    held = "before the socket" if where == "before" else "in the proxy"
-    rows = []
-    for kind, outcome in tally.kinds.items():
-        name, of = f"{kind} held {held}, {server}", f"of {outcome.count}"
-        statuses = ", ".join(map(str, sorted(outcome.refused))) or "never"
-        rows.append(Row(f"{name}: refused by precondition ({statuses})", outcome.refused.total(), of))
-        if outcome.accepted > outcome.over:
-            rows.append(Row(f"{name}: accepted, nobody had written since", outcome.accepted - outcome.over, of))
-        if outcome.never:
-            rows.append(Row(f"{name}: never arrived", outcome.never, of))
-        rows.append(Row(f"{name}: accepted over another's write", outcome.over, "", 0))
-    rows.append(Row(f"acts started after the deadline, held {held}, {server}", tally.late, "", 0))
-    return rows

@@ -28,7 +28,7 @@ from shards.testing.server import EmbeddedServer
 from shards.transport.kube import connect
 from tests.cluster import audit
 from tests.cluster.plane import GARBAGE_COLLECTION, ControlPlane
-from tests.integration.pods import JOURNALS, WEBSITES_FILE, Pod, fleet_config, notes
+from tests.integration.pods import JOURNALS, WEBSITES_FILE, PodStart, fleet_config, notes
 from tests.integration.waiting import eventually
 
 CONTROLLERS = Path(__file__).with_name("controllers.py")
@@ -84,19 +84,8 @@ def served(kind: str, directory: Path, binary: Callable[[], Path]) -> Iterator[S
 
 
 @dataclass
-class StartedPod(Pod):
-    """One start of a pod, with a UID and directories of its own. start: which of this name."""
-
-    start: int = 1
-    rooms: Path = Path()
-
-    @property
-    def log(self) -> Path:
-        return self.directory / f"{self.name}.{self.start}.log"
-
-    @property
-    def run_dir(self) -> Path:
-        return self.rooms / f"{self.name}.{self.start}"
+class StartedPod(PodStart):
+    """One start of a pod, with a UID and directories of its own."""
 
     @property
     def journals(self) -> Path:

@@ -27,17 +27,6 @@ TAKEOVER_SECONDS = LEASE_SECONDS + 10.0
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
-def server_kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def binary(request: pytest.FixtureRequest) -> Callable[[], Path]:
-    """Built by nobody but those tests that need it."""
-    return lambda: Path(request.getfixturevalue("cluster_binary"))
-
-
 def first_after(web: StatefulSet, step: Step, pod: StartedPod, since: float) -> float | None:
     """When a worker of a pod of that name told of such a step first."""
     found = [note.time for note in web.steps(since) if note.cause == step and note.member == f"{pod.name}-0"]

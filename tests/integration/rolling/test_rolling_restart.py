@@ -16,17 +16,6 @@ UNOWNED_SECONDS = 3.0
 """Per range in all, on a machine that does other work meanwhile; `make bench-rebalancing` measures it, against one."""
 
 
-@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
-def server_kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def binary(request: pytest.FixtureRequest) -> Callable[[], Path]:
-    """Built by nobody but those tests that need it."""
-    return lambda: Path(request.getfixturevalue("cluster_binary"))
-
-
 @pytest.mark.timeout(300)
 async def test_pods_that_are_replaced_one_after_the_other_hand_everything_over(
     server_kind: str, binary: Callable[[], Path], tmp_path: Path
