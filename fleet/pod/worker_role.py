@@ -61,11 +61,11 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     registry = new_registry()
     transport = await connect(kubeconfig=plan.kubeconfig, context=plan.context, metrics=RequestMetrics(registry))
     metrics = FleetMetrics(registry)
-    journal = open_journal(plan.journal_dir, member_name(plan, start.slot), start.count)
+    name = member_name(plan, start.slot)
+    journal = open_journal(plan.journal_dir, name, start.count)
     runtime = _make_runtime(plan, transport, ShardMetrics(registry), journal)
     if start.flights is not None:
         runtime.in_flight = start.flights
-    name = member_name(plan, start.slot)
     events = event_poster(plan, transport, name, lambda: str(worker.member.epoch))
     worker = _make_worker(start, plan, runtime, metrics, events)
     keeper = _make_keeper(start, plan, runtime, QuarantineEvents(metrics, events.tell), worker)
@@ -86,7 +86,7 @@ async def work(start: ChildStart, plan: RunPlan, stop: asyncio.Event) -> None:
     health = HealthServer(plan.run_dir, start.name, incarnation=start.count, status=worker.status, metrics=metrics_now)
     await health.start()
     watchdog.start()
-    prober = _make_prober(plan, runtime, member_name(plan, start.slot))
+    prober = _make_prober(plan, runtime, name)
     probing = asyncio.create_task(prober.run(), name="filters")
     following = asyncio.create_task(_follow(file, runtime), name="config file")
     posting = asyncio.create_task(events.run(), name="events")
