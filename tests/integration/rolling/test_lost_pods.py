@@ -80,9 +80,9 @@ async def test_all_of_a_node_that_is_gone_is_owned_again_within_a_lease_and_ten_
             assert web.judged().takeovers == 4
 
 
-async def test_a_pod_that_was_frozen_for_longer_than_its_lease_comes_to_itself_and_owns_nothing(tmp_path: Path) -> None:
+async def test_a_pod_that_was_frozen_for_longer_than_its_lease_owns_nothing_until_it_is_handed_over_anew(tmp_path: Path) -> None:
     with served("embedded", tmp_path, Path) as server:
-        async with stateful_set(server, tmp_path, rebalance={"churnPerRound": 1.0, "cooldownSeconds": 86_400.0}) as web:
+        async with stateful_set(server, tmp_path) as web:
             frozen, left = await two_pods(web)
             async with web.busy():
                 frozen.signal_all(signal.SIGSTOP)
@@ -99,8 +99,9 @@ async def test_a_pod_that_was_frozen_for_longer_than_its_lease_comes_to_itself_a
                     within_seconds=30,
                     what="the frozen worker drops what it had, or is started again",
                 )
-                await asyncio.sleep(1.0)
-                assert set(web.owners().values()) == {left.name}
+                await web.owned_by(frozen.name, left.name)
+            claimed = [note for note in web.steps(woken_at) if note.cause == Step.CLAIMED and note.member == "web-0-0"]
+            assert {note.outcome for note in claimed} == {Cause.HANDOVER}
             await web.settle()
             web.judged()
 

@@ -144,9 +144,12 @@ async def test_a_range_whose_function_runs_on_in_a_thread_is_never_released_and_
         ) as web:
             old = web.start("web-0", environment=ENDLESS)
             await web.owned_by("web-0")
-            for number in range(4):
-                await web.create(f"slow-{number}")  # at least one in each range
-            await eventually(lambda: begun(web, "slow-0", 0.0), within_seconds=30, what="it is being reconciled")
+            slow = [f"slow-{number}" for number in range(4)]  # at least one in each range
+            for name in slow:
+                await web.create(name)
+            await eventually(
+                lambda: all(begun(web, name, 0.0) for name in slow), within_seconds=30, what="all are being reconciled"
+            )
             began = boot_seconds()
             web.start("web-1")
             await web.owned_by("web-0", "web-1", within_seconds=60)
