@@ -1,0 +1,1 @@
+"""Simulated fleets: one seed is one history, byte for byte. See docs/simulation.md."""

@@ -1,0 +1,214 @@
+"""The vocabulary: everything that can go wrong in a simulated fleet, at either depth. Data, read from scenario files.
+
+Processes are named as in the trace: workers `a`, `b`, ..., agents `agent-1`, ...; front ends of the server are numbered
+from 0. `at` is in seconds since the start; all durations are in seconds. What strikes ends at `Plan.chaos_seconds` at the
+latest.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Record = Literal["member", "shard", "coordinator", "map"]
+
+
+class Strike(msgspec.Struct, frozen=True, kw_only=True, tag_field="strike", forbid_unknown_fields=True):
+    """What all of them have in common."""
+
+    at: float
+
+
+# -- processes -----------------------------------------------------------------------------------------------------
+
+
+class Crash(Strike, frozen=True, kw_only=True, tag="crash"):
+    """SIGKILL. back_after: until its supervisor, which reaped it, has started the next; None = its node is gone.
+
+    after_write: it ends with the next write of it that the server accepts, before the answer arrives.
+    """
+
+    process: str
+    back_after: float | None = 0.1
+    after_write: bool = False
+
+
+class Pause(Strike, frozen=True, kw_only=True, tag="pause"):
+    """SIGSTOP, and SIGCONT so many seconds later. What is on the wire travels on."""
+
+    process: str
+    seconds: float
+
+
+class Leave(Strike, frozen=True, kw_only=True, tag="leave"):
+    """SIGTERM. back_after: seconds after its end until it is started again, None = never."""
+
+    process: str
+    back_after: float | None = None
+
+
+class Storm(Strike, frozen=True, kw_only=True, tag="storm"):
+    """So many workers that were not there join within a second, and leave so many seconds later."""
+
+    workers: int
+    seconds: float
+
+
+class ClockRate(Strike, frozen=True, kw_only=True, tag="clock-rate"):
+    """The clock of a process runs at this rate for a while. Within 0.95 and 1.05 nothing may break; beyond it, see
+    docs/simulation.md."""
+
+    process: str
+    rate: float
+    seconds: float
+
+
+# -- the way to the server -------------------------------------------------------------------------------------------
+
+
+class Partition(Strike, frozen=True, kw_only=True, tag="partition"):
+    """way: "to_server": requests do not arrive; "to_client": they are carried out, answers and events do not come back."""
+
+    process: str
+    way: Literal["both", "to_server", "to_client"]
+    seconds: float
+
+
+class Slow(Strike, frozen=True, kw_only=True, tag="slow"):
+    """Each way of a request takes up to `latency_seconds` longer."""
+
+    process: str
+    latency_seconds: float
+    seconds: float
+
+
+class LostAnswers(Strike, frozen=True, kw_only=True, tag="lost-answers"):
+    """The next writes are carried out; their sender sees a broken connection."""
+
+    process: str
+    times: int = 1
+
+
+class LostRequests(Strike, frozen=True, kw_only=True, tag="lost-requests"):
+    """The next writes are not carried out; their sender sees a broken connection."""
+
+    process: str
+    times: int = 1
+
+
+class LateLanding(Strike, frozen=True, kw_only=True, tag="late-landing"):
+    """The sender of the next writes sees a broken connection now; they are carried out `late_seconds` later."""
+
+    process: str
+    late_seconds: float
+    times: int = 1
+
+
+class BrownOut(Strike, frozen=True, kw_only=True, tag="brown-out"):
+    """The server answers nobody."""
+
+    seconds: float
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+class StaleReplica(Strike, frozen=True, kw_only=True, tag="stale-replica"):
+    """Watches, and reads that need not be current, are so much behind on one front end. None: nothing new arrives."""
+
+    replica: int
+    lag_seconds: float | None
+    seconds: float
+
+
+class SilentWatch(Strike, frozen=True, kw_only=True, tag="silent-watch"):
+    """Open watches of the process say nothing; new ones as well."""
+
+    process: str
+    seconds: float
+
+
+class CutWatch(Strike, frozen=True, kw_only=True, tag="cut-watch"):
+    """Open watches break. gone: what they knew is compacted away (410), they have to list."""
+
+    process: str
+    gone: bool = False
+
+
+class DroppedEvents(Strike, frozen=True, kw_only=True, tag="dropped-events"):
+    """The next events of watches do not arrive, later ones do (Kubernetes issue 123072)."""
+
+    process: str
+    times: int = 1
+
+
+class TruncatedList(Strike, frozen=True, kw_only=True, tag="truncated-list"):
+    """The next lists end early as if they were complete."""
+
+    process: str
+    times: int = 1
+
+
+# -- hands -------------------------------------------------------------------------------------------------------------
+
+
+class Delete(Strike, frozen=True, kw_only=True, tag="delete"):
+    """index: which of those that are there, in order of names, modulo their number."""
+
+    record: Record
+    index: int = 0
+
+
+class Steal(Strike, frozen=True, kw_only=True, tag="steal"):
+    """Somebody writes another holder into a Lease. holder: "" empties it."""
+
+    record: Literal["member", "shard", "coordinator"]
+    index: int = 0
+    holder: str = "somebody"
+
+
+class Edit(Strike, frozen=True, kw_only=True, tag="edit"):
+    """how: "touch" changes nothing that means anything; "lower-epoch", "retire", "activate" a Lease; "rollback" puts an
+    earlier map back; "mangle" leaves something that cannot be read."""
+
+    record: Record
+    how: Literal["touch", "lower-epoch", "retire", "activate", "rollback", "mangle"]
+    index: int = 0
+
+
+class Restore(Strike, frozen=True, kw_only=True, tag="restore"):
+    """The store goes back to what it was so many seconds ago."""
+
+    back_seconds: float
+
+
+class Reshard(Strike, frozen=True, kw_only=True, tag="reshard"):
+    """Somebody edits `shards.count` in the fleet's config."""
+
+    shards: int
+
+
+AnyStrike = (
+    Crash
+    | Pause
+    | Leave
+    | Storm
+    | ClockRate
+    | Partition
+    | Slow
+    | LostAnswers
+    | LostRequests
+    | LateLanding
+    | BrownOut
+    | StaleReplica
+    | SilentWatch
+    | CutWatch
+    | DroppedEvents
+    | TruncatedList
+    | Delete
+    | Steal
+    | Edit
+    | Restore
+    | Reshard
+)
