@@ -1,8 +1,8 @@
 """The vocabulary: everything that can go wrong in a simulated fleet, at either depth. Data, read from scenario files.
 
-Processes are named as in the trace: workers `a`, `b`, ..., agents `agent-1`, ...; front ends of the server are numbered
-from 0. `at` is in seconds since the start; all durations are in seconds. What strikes ends at `Plan.chaos_seconds` at the
-latest.
+Processes are named as in the trace: workers `a`, `b`, ..., agents `agent-1`, ...; front ends of the server are
+numbered from 0. `at` is in seconds since the start; all durations are in seconds. What strikes ends at
+`Plan.chaos_seconds` at the latest.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ClockRate(Strike, frozen=True, kw_only=True, tag="clock-rate"):
 
 
 class Partition(Strike, frozen=True, kw_only=True, tag="partition"):
-    """way: "to_server": requests do not arrive; "to_client": they are carried out, answers and events do not come back."""
+    """way: "to_server": requests do not arrive; "to_client": they are carried out, and nothing comes back."""
 
     process: str
     way: Literal["both", "to_server", "to_client"]
