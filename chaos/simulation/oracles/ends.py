@@ -1,11 +1,17 @@
-"""I7 and I10: where everything goes once nothing is wrong any more."""
+"""I7 and I10, and A3: where everything goes once nothing is wrong any more."""
 
 from __future__ import annotations
 
+from chaos.simulation.happenings import Restored, Written
 from chaos.simulation.oracles.oracle import Oracle
-from chaos.simulation.oracles.scene import held
+from chaos.simulation.oracles.scene import Scene, held
+from chaos.simulation.outcome import Breach
 from fleet.devcluster.checkers.lives import SoonOwned as SoonOwnedChecker
 from fleet.devcluster.checkers.responses import AtRest as AtRestChecker
+from fleet.records.object_names import Kind
+
+QUIET_LEASES = 0.5
+"""For so long nothing must be written but renewals, before a fleet is taken to be at rest."""
 
 
 class SoonOwned(Oracle):
@@ -30,10 +36,12 @@ class SoonOwned(Oracle):
         return None
 
 
-class AtRest(Oracle):
-    """What people asked for is the layout; nothing is lost, retiring or about to move."""
+class WantedComesTrue(Oracle):
+    """What the map wants comes to be: its targets own their ranges, nothing is lost, nothing is left to retire, and the
+    layout is the one that people ask for."""
 
-    id, sentence = AtRestChecker.id, AtRestChecker.sentence
+    id = "A3"
+    sentence = "What the map wants comes to be in time, and the map wants what people ask for."
 
     def pending(self, now: float) -> str | None:
         self.checks += 1
@@ -50,4 +58,28 @@ class AtRest(Oracle):
             holder = holders.get(each)
             if holder is not None and holder.member != target:
                 return f"range {each} is held by {holder} and meant for {target or 'nobody'}"
+        return None
+
+
+class AtRest(Oracle):
+    """Judged after the healing: map and shard records are not written any more."""
+
+    id, sentence = AtRestChecker.id, AtRestChecker.sentence
+
+    def __init__(self, scene: Scene, breaches: list[Breach]) -> None:
+        super().__init__(scene, breaches)
+        self._last = (0.0, "nothing")
+
+    def hears_restored(self, restored: Restored) -> None:
+        self._last = restored.at, "everything"
+
+    def hears_written(self, written: Written) -> None:
+        if written.kind in (Kind.MAP, Kind.SHARD):
+            self._last = written.at, f"{written.kind} {written.name}"
+
+    def pending(self, now: float) -> str | None:
+        self.checks += 1
+        at, what = self._last
+        if now - at < QUIET_LEASES * self.scene.lease_seconds:
+            return f"{what} was written {now - at:.3f} s ago"
         return None

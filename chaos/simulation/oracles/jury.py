@@ -19,11 +19,22 @@ from chaos.simulation.happenings import (
     Struck,
     Written,
 )
-from chaos.simulation.oracles.ends import AtRest, SoonOwned
+from chaos.simulation.oracles.bounds import (
+    BrownOutWaits,
+    CauseFirst,
+    SilenceFirst,
+    StandbyFirst,
+    TargetsClaim,
+)
+from chaos.simulation.oracles.ends import AtRest, SoonOwned, WantedComesTrue
 from chaos.simulation.oracles.epochs import GrowingEpochs
+from chaos.simulation.oracles.layouts import FewMoves, WholeSpace
+from chaos.simulation.oracles.lives import Freed, HonestHealth, LiveRead, Stopped
+from chaos.simulation.oracles.locks import Mutex
 from chaos.simulation.oracles.oracle import Oracle
 from chaos.simulation.oracles.owners import OneOwner
 from chaos.simulation.oracles.scene import Scene, Store
+from chaos.simulation.oracles.views import FreshView, WokenUp
 from chaos.simulation.outcome import Breach
 
 SORTS: dict[type[Any], str] = {
@@ -41,7 +52,28 @@ SORTS: dict[type[Any], str] = {
 }
 """The method of an oracle that hears each sort of happening."""
 
-ORACLES: tuple[type[Oracle], ...] = (OneOwner, GrowingEpochs, SoonOwned, AtRest)
+ORACLES: tuple[type[Oracle], ...] = (
+    OneOwner,
+    GrowingEpochs,
+    FreshView,
+    LiveRead,
+    SoonOwned,
+    WholeSpace,
+    WokenUp,
+    AtRest,
+    FewMoves,
+    Stopped,
+    Freed,
+    HonestHealth,
+    Mutex,
+    StandbyFirst,
+    TargetsClaim,
+    WantedComesTrue,
+    SilenceFirst,
+    BrownOutWaits,
+    CauseFirst,
+)
+"""In order of their ids."""
 
 
 class Jury:

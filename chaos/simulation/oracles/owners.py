@@ -26,7 +26,7 @@ class OneOwner(Oracle):
 
     def hears_opened(self, opened: Opened) -> None:
         for other in list(self.scene.open.values()):
-            if other is opened or other.holder == opened.holder or not other.range.overlaps(opened.range):
+            if other.process == opened.process or not other.range.overlaps(opened.range):
                 continue
             self.checks += 1
             if other.deadline() > opened.at:
@@ -44,7 +44,7 @@ class OneOwner(Oracle):
             self._look_again(acted.at)
         for other in self.scene.open.values():
             if (
-                other.holder != acted.holder
+                other.process != acted.process
                 and other.at < acted.sent_at
                 and other.range.first <= acted.key <= other.range.last
                 and other.range.key is acted.range.key
@@ -69,5 +69,5 @@ class OneOwner(Oracle):
         self._tell(at, f"{one.holder} and {other.holder} both may act on {ranges}")
 
     def _tell(self, at: float, what: str) -> None:
-        if self.scene.clocks_agree(at) and self.scene.binds(at):
+        if self.scene.holds(at):
             self.found(at, what)

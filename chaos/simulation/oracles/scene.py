@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck
+from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
 from chaos.simulation.strikes import BrownOut, ClockRate, Reshard, StaleReplica
 from fleet.backends.record_cache import Record
 from fleet.records.object_names import Kind
@@ -37,9 +37,42 @@ class Store(Protocol):
     records: dict[tuple[Kind, str], Record | CoordinatorRecord]
 
 
+TWIN = "-twin"
+
+
 def name_of(process: str) -> str:
-    """Of the member or agent: "a" of "a/2"."""
+    """As strikes say it: "a" of "a/2", "a-twin" of "a-twin/1"."""
     return process.partition("/")[0]
+
+
+def member_of(process: str) -> str:
+    """The member that the process says it is: "a" of both."""
+    return name_of(process).removesuffix(TWIN)
+
+
+def is_fence(written: Written) -> bool:
+    """Whether somebody else ended an incarnation."""
+    return _of_another(written) and written.after is not None and _held(written.before) and not _held(written.after)
+
+
+def is_expulsion(written: Written) -> bool:
+    """Whether somebody else wrote a renewal into a member's record (R13)."""
+    before, after = written.before, written.after
+    return (
+        _of_another(written)
+        and isinstance(before, MemberRecord)
+        and isinstance(after, MemberRecord)
+        and (before.holder, before.epoch) == (after.holder, after.epoch)
+        and after.renewals > before.renewals
+    )
+
+
+def _of_another(written: Written) -> bool:
+    return written.kind is Kind.MEMBER and member_of(written.process) != written.name and written.process != HAND
+
+
+def _held(record: object) -> bool:
+    return isinstance(record, MemberRecord) and record.holder is not None
 
 
 @dataclass(slots=True)
@@ -156,14 +189,24 @@ class Scene:
         """For how long nothing has gone wrong with this member or agent, nor with the server."""
         return at - max(self._calm_from.get(name, 0.0), self._calm_from.get("", 0.0))
 
-    def binds(self, at: float) -> bool:
-        """Whether nobody acts on a history that a restore has ended, and whose end it could not know (decision 23)."""
+    def only_the_server_failed(self, name: str, at: float, seconds: float) -> bool:
+        """Whether in the last seconds something was wrong with the server, and nothing with this member."""
+        return at - self._calm_from.get(name, 0.0) > seconds > at - self._calm_from.get("", float("-inf"))
+
+    def holds(self, at: float) -> bool:
+        """Whether what rests on time and on what everybody knows is promised now: no clock is wrong, and nobody acts on
+        a history that a restore has ended, and of whose end it could not know (decision 23)."""
         rest = 3 * self.lease_seconds + WIRE_SECONDS
-        return not (self.restore_uncovered and at < self.restored_at + rest)
+        return self.clocks_agree(at) and not (self.restore_uncovered and at < self.restored_at + rest)
 
     def running(self) -> Iterator[Life]:
         """In order of their names."""
         return (life for _, life in sorted(self.lives.items()) if life.ended_at is None)
+
+    def runs(self, process: str) -> bool:
+        """Whether that very process lives, paused or not."""
+        life = self.lives.get(name_of(process))
+        return life is not None and life.process == process and life.ended_at is None
 
 
 def held(records: Iterable[ShardRecord]) -> Mapping[KeyRange, Holder]:

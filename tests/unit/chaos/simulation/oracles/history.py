@@ -5,10 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chaos.simulation.happenings import Acted, Closed, Lived, Opened, Restored, Written
+from chaos.simulation.happenings import (
+    Acted,
+    Changed,
+    Closed,
+    Healed,
+    Lived,
+    Opened,
+    Read,
+    Restored,
+    Stepped,
+    Struck,
+    Written,
+)
 from chaos.simulation.oracles.jury import Jury
 from chaos.simulation.oracles.oracle import Oracle
+from chaos.simulation.strikes import AnyStrike
 from fleet.backends.local_store import LocalStore
+from fleet.health.range_steps import RangeStep, Step
 from fleet.records.object_names import Kind
 from fleet.records.record import (
     CoordinatorRecord,
@@ -120,3 +134,21 @@ class History:
     ) -> None:
         holder, sent = Holder(process.partition("/")[0], member_epoch), at if sent_at is None else sent_at
         self.jury.hear(Acted(at, process, holder, each, epoch, each.first + 1, based_on, version, sent, late))
+
+    def changes(self, at: float, each: KeyRange = FIRST, *, version: int) -> None:
+        self.jury.hear(Changed(at, each.first + 1, version))
+
+    def reads(self, at: float, process: str, name: str) -> None:
+        """A live read of a member's record."""
+        found = self.store.records.get((Kind.MEMBER, name))
+        self.jury.hear(Read(at, process, Kind.MEMBER, name, found.version if found is not None else ""))
+
+    def steps(self, at: float, process: str, step: Step, each: KeyRange = FIRST, **rest: Any) -> None:
+        what = RangeStep(step, each, process.partition("/")[0], at, **rest)
+        self.jury.hear(Stepped(at, process, what))
+
+    def struck(self, at: float, strike: AnyStrike, *, over: bool = False) -> None:
+        self.jury.hear(Struck(at, strike, over))
+
+    def healed(self, at: float) -> None:
+        self.jury.hear(Healed(at))

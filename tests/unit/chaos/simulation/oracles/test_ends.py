@@ -1,9 +1,9 @@
-"""I7 and I10: what must be so once nothing goes wrong any more."""
+"""I7, I10 and A3: what must be so once nothing goes wrong any more."""
 
 from __future__ import annotations
 
 from chaos.simulation.happenings import Healed
-from chaos.simulation.oracles.ends import AtRest, SoonOwned
+from chaos.simulation.oracles.ends import AtRest, SoonOwned, WantedComesTrue
 from chaos.simulation.outcome import Breach
 from shards.keyrange import KeyRange
 from tests.unit.chaos.simulation.oracles.history import FIRST, SECOND, History
@@ -52,14 +52,14 @@ def test_what_is_not_settled_in_time_is_a_breach() -> None:
     assert history.jury.breaches == [Breach("I7", 24.0, what)]
 
 
-def test_a_fleet_at_rest_has_nothing_left_to_do() -> None:
-    history = History(AtRest)
+def test_a_map_whose_targets_own_is_what_was_wanted() -> None:
+    history = History(WantedComesTrue)
     settled(history)
     assert history.jury.settled(5.0) is None
 
 
-def test_one_that_moves_or_retires_or_waits_for_a_range_is_not_at_rest() -> None:
-    history = History(AtRest)
+def test_one_that_moves_or_retires_or_waits_for_a_range_is_not() -> None:
+    history = History(WantedComesTrue)
     settled(history)
     history.map(5.0, "agent-1/1", 2, ("a", "a"))
     assert history.jury.settled(5.0) == f"range {SECOND} is held by b@1 and meant for a"
@@ -70,6 +70,16 @@ def test_one_that_moves_or_retires_or_waits_for_a_range_is_not_at_rest() -> None
 
 
 def test_nor_is_one_with_another_layout_than_is_asked_for() -> None:
-    history = History(AtRest, shards=3)
+    history = History(WantedComesTrue, shards=3)
     settled(history)
     assert history.jury.settled(5.0) == "the layout has 2 ranges, 3 are asked for"
+    history.map(6.0, "agent-1/1", 2, config_refused="9: too many")
+    assert history.jury.settled(6.0) is None
+
+
+def test_a_fleet_at_rest_writes_neither_maps_nor_shard_records() -> None:
+    history = History(AtRest)
+    settled(history)
+    assert history.jury.settled(3.5) == "map only was written 0.500 s ago"
+    history.member(4.0, "a/1", "a", 1, renewals=2)
+    assert history.jury.settled(4.1) is None
