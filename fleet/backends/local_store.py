@@ -63,6 +63,10 @@ class LocalStore:
         """All records of a kind that views follow, by name."""
         return {name: cast("Record", found) for (each, name), found in self.records.items() if each is kind}
 
+    def get(self, kind: Kind, name: str) -> Record | CoordinatorRecord | None:
+        """As a request for one object answers it."""
+        return self.records.get((kind, name))
+
     def put(self, kind: Kind, name: str, new: W, replaces: str) -> W:
         """Raises CasConflict."""
         found = self.records.get((kind, name))
