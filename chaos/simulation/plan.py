@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
 from typing import Literal
 
 import msgspec
@@ -9,6 +10,11 @@ import msgspec
 from chaos.simulation.strikes import AnyStrike
 
 Depth = Literal["protocol", "stack"]
+
+
+def worker_name(index: int) -> str:
+    """From 0: a to z, then a1 to z1."""
+    return ascii_lowercase[index % 26] + (str(index // 26) if index >= 26 else "")
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,6 +26,16 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     replicas: int = 2
     objects: int = 8
     lease_seconds: float = 2.0
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """`a`, `b`, ..."""
+        return tuple(worker_name(index) for index in range(self.workers))
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """`agent-1`, `agent-2`, ..."""
+        return tuple(f"agent-{number}" for number in range(1, self.agents + 1))
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,6 +3,8 @@
 Processes are named as in the trace: workers `a`, `b`, ..., agents `agent-1`, ...; front ends of the server are
 numbered from 0. `at` is in seconds since the start; all durations are in seconds. What strikes ends at
 `Plan.chaos_seconds` at the latest.
+
+`a-twin` is the second process of a Twin of `a`: another process, on another node, that says it is `a`.
 """
 
 from __future__ import annotations
@@ -24,14 +26,16 @@ class Strike(msgspec.Struct, frozen=True, kw_only=True, tag_field="strike", forb
 
 
 class Crash(Strike, frozen=True, kw_only=True, tag="crash"):
-    """SIGKILL. back_after: until its supervisor, which reaped it, has started the next; None = its node is gone.
+    """SIGKILL. back_after: until the next is started under its name; None = its node is gone.
 
-    after_write: it ends with the next write of it that the server accepts, before the answer arrives.
+    after_write: it ends with the next write of it that the server accepts, before the answer arrives. reaped: its
+    supervisor saw it die and starts the next; else somebody else does, who knows nothing of the last.
     """
 
     process: str
     back_after: float | None = 0.1
     after_write: bool = False
+    reaped: bool = True
 
 
 class Pause(Strike, frozen=True, kw_only=True, tag="pause"):
@@ -46,6 +50,14 @@ class Leave(Strike, frozen=True, kw_only=True, tag="leave"):
 
     process: str
     back_after: float | None = None
+
+
+class Twin(Strike, frozen=True, kw_only=True, tag="twin"):
+    """A pod is deleted by force: another process starts under its name while the first one runs. After so many seconds
+    the second is killed."""
+
+    process: str
+    seconds: float
 
 
 class Storm(Strike, frozen=True, kw_only=True, tag="storm"):
@@ -194,6 +206,7 @@ AnyStrike = (
     | Pause
     | Leave
     | Storm
+    | Twin
     | ClockRate
     | Partition
     | Slow
