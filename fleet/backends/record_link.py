@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fleet.backends.record_cache import Record, RecordCache
 from fleet.records.object_names import Kind
@@ -56,6 +56,14 @@ class RecordFeed(Protocol):
         ...
 
 
+class Listing(NamedTuple):
+    """What was known when a live list was asked for. before: version up to which the cache was complete."""
+
+    began: float
+    before: str
+    restarts: int
+
+
 class RecordLink:
     """Invariant: while `_relisting`, the feed may still be in the history before a restore, and is not listened to."""
 
@@ -88,8 +96,16 @@ class RecordLink:
 
     async def confirm(self) -> None:
         """One live list. Raises CoordinationUnavailable."""
-        began, before, restarts = self._clock(), self._cache.complete(self.kind), self._restarts
-        found, version = await self._list_live()
+        listing = self.begin()
+        self.listed(listing, *await self._list_live())
+
+    def begin(self) -> Listing:
+        """Before a live list is asked for."""
+        return Listing(self._clock(), self._cache.complete(self.kind), self._restarts)
+
+    def listed(self, listing: Listing, found: Mapping[str, Record], version: str) -> None:
+        """It came: records by object name, and the version at which it is complete."""
+        began, before, restarts = listing
         now = self._cache.complete(self.kind)
         if before and restarts == self._restarts and not at_least(version, before) and not at_least(version, now):
             self._went_back(found, version)

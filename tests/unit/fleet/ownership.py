@@ -342,16 +342,7 @@ class Fleet:
 
     def edit(self, kind: Kind, name: str, record: Record | None) -> None:
         """By hand, as with kubectl: nobody is asked, and every view hears of it. None: delete."""
-        found = self.store.of(kind)[name]
-        if record is None:
-            self.store.delete(kind, name, uid=getattr(found, "uid", ""), version=found.version)
-            return
-        self.store.revision += 1
-        version = str(self.store.revision)
-        stored = replace(record, version=version) if isinstance(record, MemberRecord | ShardRecord) else record
-        self.store.records[kind, name] = stored
-        for listener in list(self.store.listeners):
-            listener(Step(kind, name, stored, version))
+        self.store.edit(kind, name, record)
 
     def delete_shard(self, each: KeyRange) -> None:
         self.edit(Kind.SHARD, f"uid-{each}", None)
