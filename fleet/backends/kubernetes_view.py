@@ -22,6 +22,7 @@ from shards.watching.source import FilterMode, Source
 
 log = logging.getLogger(__name__)
 
+
 class KubernetesView(CachedView):
     """See `fleet.records.coordination.CoordinationView`. Needs a running loop; `close` it."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from chaos.simulation.protocol.player import Player
 from chaos.simulation.protocol.server import Thing
 from chaos.simulation.protocol.things import THINGS, ThingWatcher, act_of, key_of, meta_of, name_of
 from shards.errors import Conflict, Undrained
 from shards.gates.own_writes import Barrier, OwnWrites
 from shards.ownership.tenure import Tenure
 from shards.versions import newest
-
-if TYPE_CHECKING:
-    from chaos.simulation.protocol.played_shard import Player
 
 THINK_SECONDS = 0.02
 """Most that a reconcile takes between its look at the view and its request; one in fifty takes ten times as long."""
@@ -151,7 +149,7 @@ class Acts:
         )
 
     async def end(self, grace_seconds: float) -> None:
-        """Nothing is begun any more; what runs may end by itself, and is cancelled after the grace. Raises Undrained."""
+        """Nothing begins any more. What runs may end by itself, and is cancelled after the grace. Raises Undrained."""
         self._tenure = None
         for request in self._reading.values():
             request.abandon()

@@ -1,12 +1,14 @@
-"""A process's coordination on a modelled wire: `LocalCoordination`, whose requests take their time, and watched views."""
+"""A process's coordination on a modelled wire: `LocalCoordination`, whose requests take time, and watched views."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
+from chaos.simulation.happenings import Read
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.watcher import RecordWatcher
 from chaos.simulation.protocol.wire import Wire
@@ -15,6 +17,7 @@ from fleet.backends.record_cache import CachedView, Record
 from fleet.backends.record_link import RecordLink
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.object_names import Kind
+from fleet.records.record import CoordinatorRecord
 from shards.clock import Clock
 from shards.errors import Unreachable
 
@@ -60,6 +63,17 @@ class SimulatedCoordination(LocalCoordination):
             return await answered
         finally:
             request.abandon()
+
+    async def _read(self, kind: Kind, name: str) -> Record | CoordinatorRecord | None:
+        found = await self._send(partial(self._read_there, kind, name), write=False)
+        self._note(kind, name, found)
+        return found
+
+    def _read_there(self, kind: Kind, name: str) -> Record | CoordinatorRecord | None:
+        found = self.store.get(kind, name)
+        version = found.version if found is not None else ""
+        self.wire.server.hear(Read(self.wire.network.now, self.author.label, kind, name, version))
+        return found
 
     async def _list(self, kind: Kind) -> list[Record]:
         found, _ = await self.listed((kind,))

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 from chaos.simulation.happenings import Acted, Closed, Happening, Opened
-from chaos.simulation.process import Process
 from chaos.simulation.protocol.acts import Act, Acts
+from chaos.simulation.protocol.player import Player
 from chaos.simulation.protocol.server import Thing
 from chaos.simulation.protocol.things import THINGS, ThingWatcher
-from chaos.simulation.protocol.wire import Wire
 from fleet.records.record import Holder
-from shards.errors import NotOwner, Undrained
+from shards.errors import NotOwner
 from shards.gates.handover_gate import HandoverGate, mark_of
 from shards.gates.watermark import Watermark
 from shards.handover import until_open
@@ -38,17 +34,6 @@ PATIENCE_SECONDS = 2.0
 _LOAD = dict.fromkeys(
     ("queue_depth", "parked", "failing", "waiting", "paused", "quarantined", "reconcile_seconds_per_second"), 0.0
 )
-
-
-@dataclass(slots=True)
-class Player:
-    """What the shards of one process share. hear: the jury and the trace."""
-
-    member: str
-    process: Process
-    wire: Wire
-    rng: random.Random
-    hear: Callable[[Happening], None]
 
 
 class PlayedShard:
@@ -83,11 +68,12 @@ class PlayedShard:
         self._runtime = cast(
             "Any",
             SimpleNamespace(
-                clock=self._clock, settings=SimpleNamespace(gate=SimpleNamespace(live_read_after_seconds=PATIENCE_SECONDS))
+                clock=self._clock,
+                settings=SimpleNamespace(gate=SimpleNamespace(live_read_after_seconds=PATIENCE_SECONDS)),
             ),
         )
 
-    # -- what its view says ------------------------------------------------------------------------------------------
+    # -- what its view says -----------------------------------------------------------------------------------------
 
     def _changed(self, uid: str) -> None:
         self._acts.wake(uid)
@@ -101,7 +87,7 @@ class PlayedShard:
             self._started = True
             self._watcher.start()
 
-    # -- what its owner asks -----------------------------------------------------------------------------------------
+    # -- what its owner asks ----------------------------------------------------------------------------------------
 
     async def prewarm(self) -> None:
         self._open_view()
@@ -196,6 +182,7 @@ class PlayedShard:
                 act.thing.version,
                 stored.version,
                 request.sent_at,
+                request.late,
             )
         )
 
@@ -203,7 +190,7 @@ class PlayedShard:
         if self._player.process.alive:
             self._player.hear(happening)
 
-    # -- what it reports ---------------------------------------------------------------------------------------------
+    # -- what it reports --------------------------------------------------------------------------------------------
 
     @property
     def closed(self) -> str:
@@ -239,6 +226,3 @@ class PlayedShard:
 
     def pulse(self) -> dict[str, float]:
         return {}
-
-
-__all__ = ["PlayedShard", "Player", "Undrained", "suppress"]

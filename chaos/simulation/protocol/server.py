@@ -42,6 +42,7 @@ class Arrived(Protocol):
     act: Callable[[], Any]
     author: Process
     sent_at: float
+    late: bool
 
 
 class FrontEnd:
@@ -118,7 +119,7 @@ class Server:
         self.front_ends = [FrontEnd(network) for _ in range(replicas)]
         self.brown_out = False
         self._log: dict[Hashable, list[Event]] = {}
-        self._hear = hear
+        self.hear = hear
         self.request: Arrived | None = None
         """The one that is being carried out; None for what people do."""
         self._backups: list[tuple[float, LocalStore]] = [(0.0, self.store.backup())]
@@ -131,7 +132,7 @@ class Server:
         finally:
             self.request = None
 
-    # -- records ---------------------------------------------------------------------------------------------------
+    # -- records ----------------------------------------------------------------------------------------------------
 
     def _stepped(self, step: Step | None) -> None:
         if step is None:
@@ -142,7 +143,7 @@ class Server:
         after = None if isinstance(step.found, Unreadable) else step.found
         found = None if isinstance(step.found, Unreadable) else step.found
         self._happened(Event(now, step.kind, step.name, found, int(step.at)))
-        self._hear(Written(now, author, step.kind, step.name, before, after, sent_at))
+        self.hear(Written(now, author, step.kind, step.name, before, after, sent_at))
 
     def backup(self) -> None:
         """What the store is now can be gone back to."""
@@ -155,11 +156,11 @@ class Server:
         self.store.restore(backup)
         self._log = {OBJECTS: []}
         self._backups = [(0.0, backup)]
-        self._hear(Restored(self.network.now))
+        self.hear(Restored(self.network.now))
         for each in self.front_ends:
             each.restart(self.store.revision)
 
-    # -- objects -----------------------------------------------------------------------------------------------------
+    # -- objects ----------------------------------------------------------------------------------------------------
 
     def put_thing(self, thing: Thing) -> Thing:
         """Over whatever is there, at a new version."""
@@ -168,7 +169,7 @@ class Server:
         self._happened(Event(self.network.now, OBJECTS, thing.uid, stored, stored.version))
         return stored
 
-    # -- history -----------------------------------------------------------------------------------------------------
+    # -- history ----------------------------------------------------------------------------------------------------
 
     def _happened(self, event: Event) -> None:
         self._log.setdefault(event.collection, []).append(event)

@@ -87,9 +87,7 @@ def add_to(server: Server, uid: str, generation: int, told: Callable[[Thing], No
     return stored
 
 
-def act_of(
-    server: Server, thing: Thing, *, conditional: bool, told: Callable[[Thing], None]
-) -> Callable[[], Thing]:
+def act_of(server: Server, thing: Thing, *, conditional: bool, told: Callable[[Thing], None]) -> Callable[[], Thing]:
     if conditional:
         return partial(settle, server, thing.uid, thing.generation, thing.version, told)
     return partial(add_to, server, thing.uid, thing.generation, told)

@@ -111,7 +111,7 @@ class Watcher:
         self._request: Any = None
         self._gone = self._closed = self._listing = False
 
-    # -- what a subclass holds ---------------------------------------------------------------------------------------
+    # -- what a subclass holds --------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -128,7 +128,7 @@ class Watcher:
     @abstractmethod
     def apply(self, event: Event) -> None: ...
 
-    # -- life --------------------------------------------------------------------------------------------------------
+    # -- life -------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         self.context = copy_context()
@@ -209,7 +209,7 @@ class Watcher:
             self.synced = False
         self._next()
 
-    # -- at the server -----------------------------------------------------------------------------------------------
+    # -- at the server ----------------------------------------------------------------------------------------------
 
     def _read_list(self, began: float) -> tuple[Mapping[str, Any], str]:
         return self.wire.server.listing(self.collection)
@@ -220,7 +220,7 @@ class Watcher:
     def _open(self, version: int) -> OpenWatch:
         if self._gone:
             self._gone = False
-            raise Expired("too old resource version")
+            raise Expired(410, "Expired", "too old resource version")
         server = self.wire.server
         front_end = self.wire.rng.choice(server.front_ends)
         watch = OpenWatch(self, front_end)
@@ -228,7 +228,7 @@ class Watcher:
             watch.push(event)
         return watch
 
-    # -- answers -----------------------------------------------------------------------------------------------------
+    # -- answers ----------------------------------------------------------------------------------------------------
 
     def _listed(self, began: float, answer: tuple[Mapping[str, Any], str]) -> None:
         found, version = answer

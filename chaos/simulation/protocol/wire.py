@@ -107,7 +107,7 @@ class Wire:
         seconds = 20 * drawn if drawn < 0.015 else self.usual_seconds * (0.5 + drawn)
         return seconds + self.extra_seconds * self.rng.random() if self.extra_seconds else seconds
 
-    # -- requests ----------------------------------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------------------------
 
     def send(
         self, act: Callable[[], Any], done: Done, *, write: bool, author: Process, timeout_seconds: float, timer: Any
@@ -187,7 +187,7 @@ class Wire:
         else:
             self._back.append((request, answer, error))
 
-    # -- what is in force --------------------------------------------------------------------------------------------
+    # -- what is in force -------------------------------------------------------------------------------------------
 
     def set(self, *, to_server: bool, to_client: bool, extra_seconds: float) -> None:
         self.to_server, self.to_client, self.extra_seconds = to_server, to_client, extra_seconds
