@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from chaos.simulation.plan import Shape
 from chaos.simulation.strikes import (
+    FASTEST,
+    SLOWEST,
     AnyStrike,
     BrownOut,
     ClockRate,
@@ -34,10 +36,6 @@ from chaos.simulation.strikes import (
 )
 
 T = TypeVar("T")
-
-SLOWEST, FASTEST = 0.95, 1.05
-"""Rates of clocks under which every promise holds: a deadline at 0.85 of a lease on the slowest clock comes before the
-end of the lease on the fastest, with five hundredths of a lease to spare."""
 
 EDITS: Mapping[str, tuple[str, ...]] = {
     "member": ("touch", "lower-epoch", "mangle"),

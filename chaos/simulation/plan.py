@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from chaos.simulation.strikes import AnyStrike, Seconds
+from chaos.simulation.strikes import FASTEST, SLOWEST, AnyStrike, ClockRate, Seconds
 
 Depth = Literal["protocol", "stack"]
 
@@ -51,3 +51,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     shape: Shape = Shape()
     strikes: tuple[AnyStrike, ...] = ()
     chaos_seconds: Seconds = 6.0
+
+    @property
+    def beyond(self) -> bool:
+        """Whether a clock leaves its margin, so that nothing that rests on durations is promised."""
+        return any(isinstance(each, ClockRate) and not SLOWEST <= each.rate <= FASTEST for each in self.strikes)

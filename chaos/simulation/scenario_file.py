@@ -60,7 +60,7 @@ def parse(text: str) -> Plan:
     except msgspec.ValidationError as error:
         raise translated(str(error), Plan, "", {"shape": Shape}) from None
     plan = msgspec.structs.replace(plan, strikes=tuple(strikes))
-    _check(plan)
+    check(plan)
     return plan
 
 
@@ -97,8 +97,8 @@ def _words(fields: Fields, kind: type[msgspec.Struct]) -> None:
             fields.word(name, get_args(hint))
 
 
-def _check(plan: Plan) -> None:
-    """That those who are struck can be there, and that somebody is left in the end."""
+def check(plan: Plan) -> None:
+    """That those who are struck can be there, and that somebody is left in the end. Raises ConfigError."""
     stormers = sum(each.workers for each in plan.strikes if isinstance(each, Storm))
     workers = [worker_name(index) for index in range(plan.shape.workers + stormers)]
     names = [*workers, *plan.shape.agent_names]

@@ -16,6 +16,10 @@ from msgspec import Meta
 
 Record = Literal["member", "shard", "coordinator", "map"]
 
+SLOWEST, FASTEST = 0.95, 1.05
+"""Rates of clocks under which every promise holds: a deadline at 0.85 of a lease on the slowest clock comes before the
+end of the lease on the fastest, with five hundredths of a lease to spare."""
+
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
 Times = Annotated[int, Meta(ge=1, le=1000)]
 
@@ -72,8 +76,8 @@ class Storm(Strike, frozen=True, kw_only=True, tag="storm"):
 
 
 class ClockRate(Strike, frozen=True, kw_only=True, tag="clock-rate"):
-    """The clock of a process runs at this rate for a while. Within 0.95 and 1.05 nothing may break; beyond it, see
-    docs/simulation.md."""
+    """The clock of a process runs at this rate for a while. Within `SLOWEST` and `FASTEST` nothing may break; beyond
+    them, see docs/simulation.md."""
 
     process: str
     rate: Annotated[float, Meta(gt=0, le=100)]

@@ -6,7 +6,7 @@ what a few faults do when they come often and alone; so each seed leaves most ki
 What is drawn leaves every promise judgeable. The limits, and why:
 
 - Somebody is left. Nodes that are gone for good, and workers that leave for good, are never all workers or all agents.
-- Clocks run at 0.95 to 1.05 (`drawing.SLOWEST`, `FASTEST`), except in one seed of 64 (`is_beyond`). A deadline and a
+- Clocks run at 0.95 to 1.05 (`strikes.SLOWEST`, `FASTEST`), except in one seed of 64 (`is_beyond`). A deadline and a
   fence compare durations on two clocks, so beyond the margin nothing that rests on them is promised: one owner at a
   time, stop means stop, the bounds of takeovers. What rests on compare-and-swap is: growing epochs, the history of
   each lock, whole maps, preconditions; and the fleet settles when the clocks are right again.

@@ -1,0 +1,236 @@
+"""A node's way to the server and back, for requests and for watches.
+
+A request is the network's from the moment at which it is sent: it travels on, whether its sender waits, is paused or is
+dead. What cannot get through now is sent again until it does or its sender gives up, as TCP does it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any, Protocol
+
+from chaos.simulation.process import Process
+from chaos.simulation.protocol.network import Network
+from chaos.simulation.protocol.server import Server
+from shards.errors import Unreachable
+
+Done = Callable[[Any, Exception | None], None]
+"""Takes the answer, or what went wrong."""
+
+LANDS_AFTER_BROWN_OUT = 0.25
+"""Part of the requests that a server had taken before it stopped answering, and carries out afterwards."""
+
+
+class OpenStream(Protocol):
+    """A watch, as its wire sees it."""
+
+    author: Process
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def break_off(self, gone: bool = False) -> None: ...
+
+
+class Request:
+    """One request under way. over: its sender has its answer, or waits for none."""
+
+    __slots__ = ("act", "author", "context", "done", "gone", "late", "over", "sent_at", "timer", "write")
+
+    def __init__(self, act: Callable[[], Any], done: Done, write: bool, author: Process, sent_at: float) -> None:
+        self.act = act
+        self.done = done
+        self.write = write
+        self.author = author
+        self.sent_at = sent_at
+        self.context: Context = copy_context()
+        self.timer: Any = None
+        self.over = False
+        self.gone = False
+        """Its sender has ended the connection, or is dead."""
+        self.late = False
+
+    def end(self, answer: Any, error: Exception | None) -> None:
+        """In the sender's process."""
+        if not self.over:
+            self.abandon()
+            self.done(answer, error)
+
+    def give_up(self) -> None:
+        """Its sender closes the connection: nothing of it is sent again."""
+        self.gone = True
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more. What is on its way may arrive."""
+        self.over = True
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Wire:
+    """One node's. Its processes come and go. Times are true ones.
+
+    usual_seconds: most of what each way takes. extra_seconds: up to so much longer. silent: watches say nothing.
+    lost_answers, lost_requests, late: how many of the next writes.
+    """
+
+    def __init__(self, name: str, network: Network, server: Server, rng: random.Random, hits: Counter[str]) -> None:
+        self.name = name
+        self.server = server
+        self.network = network
+        self.rng = rng
+        self.hits = hits
+        self.usual_seconds = 0.002 + 0.01 * rng.random()
+        self.extra_seconds = 0.0
+        self.to_server = self.to_client = True
+        self.silent = False
+        self.lost_answers = self.lost_requests = self.late = 0
+        self.late_seconds = 0.0
+        self.drops = self.truncations = 0
+        self.wrote: Callable[[], None] | None = None
+        """Called once after the next write that is accepted, before its answer travels."""
+        self.streams: list[OpenStream] = []
+        self._out: list[Request] = []
+        self._back: list[tuple[Request, Any, Exception | None]] = []
+        self._landing: list[Request] = []
+        self._queued: list[Request] = []
+        """The server had taken them before it stopped answering."""
+
+    def latency(self) -> float:
+        drawn = self.rng.random()
+        seconds = 20 * drawn if drawn < 0.015 else self.usual_seconds * (0.5 + drawn)
+        return seconds + self.extra_seconds * self.rng.random() if self.extra_seconds else seconds
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def send(
+        self, act: Callable[[], Any], done: Done, *, write: bool, author: Process, timeout_seconds: float, timer: Any
+    ) -> Request:
+        """From the sender's process. act: what the server does. done: is called in the sender's process, once.
+
+        timeout_seconds: by the sender's clock, which `timer(seconds, callback, ...)` keeps.
+        """
+        now = self.network.now
+        request = Request(act, done, write, author, now)
+        if author.dead:  # what its last words would send
+            return request
+        request.timer = timer(timeout_seconds, self._give_up, request)
+        if write and self.lost_requests:
+            self.lost_requests -= 1
+            self.hits["lost-requests"] += 1
+            self._break_off(request)
+        elif write and self.late:
+            self.late -= 1
+            self.hits["late-landing"] += 1
+            self._break_off(request)
+            request.late = True
+            self._landing.append(request)
+            self.network.at(now + self.late_seconds, self._land, request)
+        elif not self.to_server:
+            self._out.append(request)
+        else:
+            self.network.at(now + self.latency(), self._arrive, request)
+        return request
+
+    def _break_off(self, request: Request) -> None:
+        self.network.at(self.network.now + self.latency(), self._broken, request)
+
+    def _broken(self, request: Request) -> None:
+        error = Unreachable("the connection broke", maybe_applied=request.write)
+        self.network.hand_over(request.context, request.end, None, error)
+
+    def _give_up(self, request: Request) -> None:
+        request.gone = True
+        request.end(None, Unreachable("no answer came in time", maybe_applied=request.write))
+
+    def _land(self, request: Request) -> None:
+        if request in self._landing:
+            self._landing.remove(request)
+            self._carry_out(request)
+
+    def _arrive(self, request: Request) -> None:
+        if not self.to_server:
+            self._out.append(request)
+        elif self.server.brown_out:
+            self.hits["brown-out"] += 1
+            if self.rng.random() < LANDS_AFTER_BROWN_OUT:
+                request.late = True
+                self._queued.append(request)
+        else:
+            self._carry_out(request)
+
+    def _carry_out(self, request: Request) -> None:
+        answer, error = None, None
+        try:
+            answer = self.server.carry_out(request)
+        except Exception as raised:  # what the server answers
+            error = raised
+        if request.write and error is None and self.wrote is not None:
+            wrote, self.wrote = self.wrote, None
+            wrote()
+        if request.write and self.lost_answers and not request.over:
+            self.lost_answers -= 1
+            self.hits["lost-answers"] += 1
+            self._break_off(request)
+        elif not request.over:
+            self.network.at(self.network.now + self.latency(), self._answer, request, answer, error)
+
+    def _answer(self, request: Request, answer: Any, error: Exception | None) -> None:
+        if self.to_client:
+            self.network.hand_over(request.context, request.end, answer, error)
+        else:
+            self._back.append((request, answer, error))
+
+    # -- what is in force -------------------------------------------------------------------------------------------
+
+    def set(self, *, to_server: bool, to_client: bool, extra_seconds: float) -> None:
+        self.to_server, self.to_client, self.extra_seconds = to_server, to_client, extra_seconds
+        now = self.network.now
+        if to_server:
+            out, self._out = self._out, []
+            for request in out:
+                if not request.gone:
+                    self.network.at(now + 0.4 * self.rng.random(), self._arrive, request)
+        if to_client:
+            back, self._back = self._back, []
+            for answered in back:
+                self.network.at(now + 0.4 * self.rng.random(), self._answer, *answered)
+            self.flush()
+
+    @property
+    def muted(self) -> bool:
+        return self.silent or not self.to_client or self.server.brown_out
+
+    def flush(self) -> None:
+        """Watches may say what they had to keep to themselves."""
+        if not self.muted:
+            for stream in tuple(self.streams):
+                stream.flush()
+
+    def server_is_back(self) -> None:
+        """After a brown-out: what it had taken is carried out, and then it goes on."""
+        queued, self._queued = self._queued, []
+        for request in queued:
+            self.network.at(self.network.now + 0.2 * self.rng.random(), self._carry_out, request)
+        self.flush()
+
+    def disarm(self) -> None:
+        """Nothing that was ordered for later goes wrong any more; what is held lands."""
+        self.lost_answers = self.lost_requests = self.late = self.drops = self.truncations = 0
+        self.wrote = None
+        landing, self._landing = self._landing, []
+        for request in landing:
+            self._carry_out(request)
+
+    def forget(self, author: Process) -> None:
+        """That process is dead: its connections are closed, and what did not leave the node never will."""
+        self._out = [each for each in self._out if each.author is not author]
+        for stream in tuple(self.streams):
+            if stream.author is author:
+                stream.close()
