@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import signal
 import time
 import traceback
@@ -14,6 +13,7 @@ from multiprocessing.connection import Connection
 import msgspec
 
 from chaos.simulation.campaign.errand import Errand, Played
+from chaos.simulation.collector import Sweeper
 from chaos.simulation.outcome import Outcome
 from chaos.simulation.plan import Plan
 
@@ -37,13 +37,14 @@ def play(errand: Errand, tell: Callable[[Played], None]) -> None:
     """Plays them all, without the rule that the errand names."""
     from chaos.simulation.depths import run
 
-    gc.freeze()  # what has been imported stays: nobody needs to look at it again
-    with without(errand.broken_rule):
+    sweeper = Sweeper()
+    with without(errand.broken_rule), sweeper.sweeping():
         for seed in range(errand.first_seed, errand.first_seed + errand.seeds):
             tell(_played(seed, errand, run))
+            sweeper.history_over()
 
 
-def without(rule: str) -> AbstractContextManager[None]:
+def without(rule: str) -> AbstractContextManager[object]:
     """The product without a rule; "" leaves it as it is."""
     if not rule:
         return contextlib.nullcontext()

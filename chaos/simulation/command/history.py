@@ -45,3 +45,23 @@ def ending_lines(outcome: Outcome) -> Iterator[str]:
         yield line(outcome.seconds, f"all is as it should be, {outcome.settled_seconds:.3f} s after the healing")
     if outcome.digest:
         yield f"# digest {outcome.digest}"
+
+
+class Pages:
+    """Takes lines for a reader who may go away, as `head` does: the history is played to its end all the same."""
+
+    def __init__(self, show: Print) -> None:
+        self._show = show
+        self._gone: BrokenPipeError | None = None
+
+    def put(self, text: str) -> None:
+        if self._gone is None:
+            try:
+                self._show(text)
+            except BrokenPipeError as gone:
+                self._gone = gone
+
+    def close(self) -> None:
+        """Raises BrokenPipeError when the reader has gone."""
+        if self._gone is not None:
+            raise self._gone

@@ -192,11 +192,13 @@ def _campaign(campaign: Campaign, as_json: bool) -> int:
 def _history(plan: Plan, broken_rule: str, trace: bool, as_json: bool) -> int:
     import msgspec
 
-    from chaos.simulation.command.history import ending_lines, play
+    from chaos.simulation.command.history import Pages, ending_lines, play
 
-    outcome = play(plan, broken_rule, (lambda text: click.echo(text, err=as_json)) if trace else None)
+    out = Pages(lambda text: click.echo(text, err=as_json))
+    outcome = play(plan, broken_rule, out.put if trace else None)
     for text in ending_lines(outcome):
-        click.echo(text, err=as_json)
+        out.put(text)
+    out.close()
     if as_json:
         click.echo(msgspec.json.encode(outcome).decode())
     return EXIT_RUN_TIME if outcome.breaches else 0
