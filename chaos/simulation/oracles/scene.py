@@ -8,6 +8,7 @@ from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
 from chaos.simulation.strikes import BrownOut, ClockRate, Reshard, StaleReplica
+from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
 from fleet.records.object_names import Kind
 from fleet.records.record import (
@@ -34,7 +35,7 @@ WIRE_SECONDS = 1.0
 class Store(Protocol):
     """The newest truth."""
 
-    records: dict[tuple[Kind, str], Record | CoordinatorRecord]
+    records: dict[tuple[Kind, str], Record | CoordinatorRecord | Unreadable]
 
 
 TWIN = "-twin"
