@@ -10,7 +10,7 @@ import argparse
 import logging
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -57,9 +57,10 @@ def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS, depth: D
     return Caught(removal, most)
 
 
-def shortest(caught: Caught, tell: Callable[[str], None] = lambda line: None) -> Plan:
+def shortest(caught: Caught) -> Plan:
     """The least that shows the same breach, and passes on the whole build."""
-    assert caught.plan is not None and caught.breach is not None, "something was caught"
+    assert caught.plan is not None, "something was caught"
+    assert caught.breach is not None, "something was caught"
     oracle, removal = caught.breach.oracle, caught.removal
 
     def fails(plan: Plan) -> bool:
@@ -107,7 +108,8 @@ def main(arguments: list[str] | None = None) -> int:
     catches: dict[str, Catch] = {}
     for catch, scenario in found(names, first=given.first, most=given.seeds, jobs=given.jobs, write=given.write):
         catches[catch.name] = catch
-        print(catch.sentence, flush=True)
+        sys.stdout.write(f"{catch.sentence}\n")
+        sys.stdout.flush()
         if given.write and scenario:
             (SCENARIOS / f"{catch.name}.yaml").write_text(scenario, encoding="utf-8")
     if given.write and not given.names:
