@@ -101,10 +101,9 @@ class Acts:
         act.request = player.wire.send(
             act_of(player.wire.server, thing, conditional=conditional, told=lambda stored: self._told(act, stored)),
             lambda answer, error: self._answered(act, answer, error),
+            player.process,
             write=True,
-            author=player.process,
-            timeout_seconds=min(ACT_SECONDS, remaining),
-            timer=asyncio.get_running_loop().call_later,
+            seconds=min(ACT_SECONDS, remaining),
         )
 
     def _answered(self, act: Act, stored: Thing | None, error: Exception | None) -> None:
@@ -142,10 +141,9 @@ class Acts:
         self._reading[uid] = player.wire.send(
             lambda: player.wire.server.things.get(uid),
             done,
+            player.process,
             write=False,
-            author=player.process,
-            timeout_seconds=2.0,
-            timer=asyncio.get_running_loop().call_later,
+            seconds=2.0,
         )
 
     async def end(self, grace_seconds: float) -> None:

@@ -43,8 +43,7 @@ class SimulatedCoordination(LocalCoordination):
             seconds = min(seconds, not_after - self.clock())
             if seconds <= 0:
                 raise CoordinationUnavailable("not sent: the deadline has passed")
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[T] = loop.create_future()
+        answered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def done(answer: Any, error: Exception | None) -> None:
             if answered.done():
@@ -56,9 +55,7 @@ class SimulatedCoordination(LocalCoordination):
             else:
                 answered.set_exception(error)
 
-        request = self.wire.send(
-            act, done, write=write, author=self.author, timeout_seconds=seconds, timer=loop.call_later
-        )
+        request = self.wire.send(act, done, self.author, write=write, seconds=seconds, direct=True)
         try:
             return await answered
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextvars import Context
 from typing import Any, Protocol
@@ -38,3 +39,8 @@ class Network:
     def hand_over(self, context: Context, callback: Callable[..., object], *args: Any) -> None:
         """In that process, in its turn: when it runs again where it is paused, never where it is dead."""
         self._loop.call_soon(callback, *args, context=context)
+
+    def on_clock(self, context: Context, reading: float, callback: Callable[..., object]) -> asyncio.TimerHandle:
+        """In that process, when its clock shows this."""
+        timer: asyncio.TimerHandle = self._loop.call_at(reading, callback, context=context)
+        return timer

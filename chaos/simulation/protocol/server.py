@@ -49,13 +49,14 @@ class FrontEnd:
     """One of the processes that the server consists of. lag_seconds: how much it is behind; None: for good."""
 
     def __init__(self, network: Network) -> None:
-        self.version = 1
+        self.versions: dict[Hashable, int] = {}
         self._network = network
         self._lag: float | None = 0.0
         self._coming: deque[Event] = deque()
         self._streams: dict[Hashable, list[Stream]] = {}
 
     def happened(self, event: Event) -> None:
+        """In the order in which it happens."""
         if self._lag == 0 and not self._coming:
             self._take(event)
             return
@@ -75,7 +76,7 @@ class FrontEnd:
             self._take(coming.popleft())
 
     def _take(self, event: Event) -> None:
-        self.version = event.version
+        self.versions[event.collection] = event.version
         for stream in tuple(self._streams.get(event.collection, ())):
             stream.push(event)
 
@@ -87,10 +88,13 @@ class FrontEnd:
         if stream in streams:
             streams.remove(stream)
 
-    def restart(self, version: int) -> None:
+    def restart(self) -> None:
         """It begins anew on a store that was restored: every watch breaks."""
-        self._coming.clear()
-        self.version = version
+        coming, self._coming = self._coming, deque()
+        for event in coming:
+            if event.collection is OBJECTS:
+                self._take(event)
+        self.versions = {OBJECTS: self.versions.get(OBJECTS, 0)}
         streams, self._streams = self._streams, {}
         for each in streams.values():
             for stream in each:
@@ -116,6 +120,8 @@ class Server:
         self.store = LocalStore()
         self.store.listeners.append(self._stepped)
         self.things: dict[str, Thing] = {}
+        self.revision = 1
+        """Of the objects: they have a history of their own, which no restore ends."""
         self.front_ends = [FrontEnd(network) for _ in range(replicas)]
         self.brown_out = False
         self._log: dict[Hashable, list[Event]] = {}
@@ -154,22 +160,26 @@ class Server:
         wanted = self.network.now - back_seconds
         _, backup = next((each for each in reversed(self._backups) if each[0] <= wanted), self._backups[0])
         self.store.restore(backup)
-        self._log = {OBJECTS: []}
+        self._log = {OBJECTS: self._log.get(OBJECTS, [])}
         self._backups = [(0.0, backup)]
         self.hear(Restored(self.network.now))
         for each in self.front_ends:
-            each.restart(self.store.revision)
+            each.restart()
 
     # -- objects ----------------------------------------------------------------------------------------------------
 
     def put_thing(self, thing: Thing) -> Thing:
         """Over whatever is there, at a new version."""
-        self.store.revision += 1
-        stored = self.things[thing.uid] = thing._replace(version=self.store.revision)
+        self.revision += 1
+        stored = self.things[thing.uid] = thing._replace(version=self.revision)
         self._happened(Event(self.network.now, OBJECTS, thing.uid, stored, stored.version))
         return stored
 
     # -- history ----------------------------------------------------------------------------------------------------
+
+    def version(self, collection: Hashable) -> str:
+        """At which the collection is now."""
+        return str(self.revision if collection is OBJECTS else self.store.revision)
 
     def _happened(self, event: Event) -> None:
         self._log.setdefault(event.collection, []).append(event)
@@ -182,12 +192,12 @@ class Server:
         for event in reversed(self._log.get(collection, ())):
             if event.version <= version:
                 break
-            if event.version <= front_end.version:
+            if event.version <= front_end.versions.get(collection, 0):
                 found.append(event)
         return found[::-1]
 
     def listing(self, collection: Hashable) -> tuple[Mapping[str, object], str]:
         """A consistent list: everything by name, and the version at which that is complete."""
         if collection is OBJECTS:
-            return dict(self.things), str(self.store.revision)
+            return dict(self.things), str(self.revision)
         return self.store.of(collection), str(self.store.revision)  # type: ignore[arg-type]  # a kind of records

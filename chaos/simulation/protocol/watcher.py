@@ -193,14 +193,7 @@ class Watcher:
             else:
                 self._failed(error if isinstance(error, ShardError) else Unreachable(str(error)))
 
-        self._request = self.wire.send(
-            lambda: act(what),
-            done,
-            write=False,
-            author=self.author,
-            timeout_seconds=LIST_SECONDS,
-            timer=asyncio.get_running_loop().call_later,
-        )
+        self._request = self.wire.send(lambda: act(what), done, self.author, write=False, seconds=LIST_SECONDS)
 
     def _failed(self, error: ShardError) -> None:
         lasted = 0.0 if self._answered_at is None else self._clock() - self._answered_at
@@ -215,7 +208,7 @@ class Watcher:
         return self.wire.server.listing(self.collection)
 
     def _read_version(self, nothing: None) -> str:
-        return str(self.wire.server.store.revision)
+        return self.wire.server.version(self.collection)
 
     def _open(self, version: int) -> OpenWatch:
         if self._gone:

@@ -6,6 +6,7 @@ dead. What cannot get through now is sent again until it does or its sender give
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -37,31 +38,69 @@ class OpenStream(Protocol):
 
 
 class Request:
-    """One request under way. over: its sender has its answer, or waits for none."""
+    """One request under way, sent by a process. give_up_at: by the sender's clock.
 
-    __slots__ = ("act", "author", "context", "done", "gone", "late", "over", "sent_at", "timer", "write")
+    direct: `done` only wakes a task of the sender, and may be called by anybody. over: its sender has its answer, or
+    waits for none. gone: its sender has closed the connection, and nothing of it is sent again. late: its sender has
+    seen a broken connection, or the server has held it back.
+    """
 
-    def __init__(self, act: Callable[[], Any], done: Done, write: bool, author: Process, sent_at: float) -> None:
+    __slots__ = (
+        "act",
+        "author",
+        "context",
+        "direct",
+        "done",
+        "give_up_at",
+        "gone",
+        "late",
+        "over",
+        "sent_at",
+        "timer",
+        "write",
+    )
+
+    def __init__(
+        self,
+        act: Callable[[], Any],
+        done: Done,
+        author: Process,
+        *,
+        write: bool,
+        direct: bool,
+        sent_at: float,
+        seconds: float,
+    ) -> None:
         self.act = act
         self.done = done
-        self.write = write
         self.author = author
+        self.write = write
+        self.direct = direct
         self.sent_at = sent_at
+        self.give_up_at = author.clock() + seconds
         self.context: Context = copy_context()
-        self.timer: Any = None
-        self.over = False
-        self.gone = False
-        """Its sender has ended the connection, or is dead."""
-        self.late = False
+        self.timer: asyncio.TimerHandle | None = None
+        self.over = self.gone = self.late = False
 
     def end(self, answer: Any, error: Exception | None) -> None:
-        """In the sender's process."""
         if not self.over:
             self.abandon()
             self.done(answer, error)
 
+    def end_late(self, answer: Any, error: Exception | None, rng: random.Random) -> None:
+        """In a sender that could not take it when it came: its time may have run out, and that may be seen first."""
+        if not self.over and self.author.clock() >= self.give_up_at and rng.random() < 0.5:
+            self.run_out()
+        else:
+            self.end(answer, error)
+
+    def run_out(self) -> None:
+        """The sender has waited long enough, and closes the connection."""
+        self.gone = True
+        self.end(None, Unreachable("no answer came in time", maybe_applied=self.write))
+
     def give_up(self) -> None:
-        """Its sender closes the connection: nothing of it is sent again."""
+        """Its sender wants no answer any more, and closes the connection."""
         self.gone = True
         self.abandon()
 
@@ -110,17 +149,23 @@ class Wire:
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def send(
-        self, act: Callable[[], Any], done: Done, *, write: bool, author: Process, timeout_seconds: float, timer: Any
+        self,
+        act: Callable[[], Any],
+        done: Done,
+        author: Process,
+        *,
+        write: bool,
+        seconds: float,
+        direct: bool = False,
     ) -> Request:
         """From the sender's process. act: what the server does. done: is called in the sender's process, once.
 
-        timeout_seconds: by the sender's clock, which `timer(seconds, callback, ...)` keeps.
+        seconds: how long the sender waits, by its clock.
         """
         now = self.network.now
-        request = Request(act, done, write, author, now)
+        request = Request(act, done, author, write=write, direct=direct, sent_at=now, seconds=seconds)
         if author.dead:  # what its last words would send
             return request
-        request.timer = timer(timeout_seconds, self._give_up, request)
         if write and self.lost_requests:
             self.lost_requests -= 1
             self.hits["lost-requests"] += 1
@@ -133,21 +178,29 @@ class Wire:
             self._landing.append(request)
             self.network.at(now + self.late_seconds, self._land, request)
         elif not self.to_server:
-            self._out.append(request)
+            self._hold(request)
         else:
-            self.network.at(now + self.latency(), self._arrive, request)
+            self._travel(request, self._arrive, request)
         return request
 
+    def _travel(self, request: Request, arrive: Callable[..., None], *args: Any) -> None:
+        due = self.network.now + self.latency()
+        if due >= request.author.clock.to_true(request.give_up_at):
+            self._arm(request)
+        self.network.at(due, arrive, *args)
+
+    def _arm(self, request: Request) -> None:
+        """It may take longer than its sender waits. (Timers cost, and hardly any of them ever goes off.)"""
+        if not request.over and request.timer is None and not request.author.dead:
+            request.timer = self.network.on_clock(request.context, request.give_up_at, request.run_out)
+
+    def _hold(self, request: Request) -> None:
+        self._out.append(request)
+        self._arm(request)
+
     def _break_off(self, request: Request) -> None:
-        self.network.at(self.network.now + self.latency(), self._broken, request)
-
-    def _broken(self, request: Request) -> None:
         error = Unreachable("the connection broke", maybe_applied=request.write)
-        self.network.hand_over(request.context, request.end, None, error)
-
-    def _give_up(self, request: Request) -> None:
-        request.gone = True
-        request.end(None, Unreachable("no answer came in time", maybe_applied=request.write))
+        self.network.at(self.network.now + self.latency(), self._hand_over, request, None, error)
 
     def _land(self, request: Request) -> None:
         if request in self._landing:
@@ -156,9 +209,10 @@ class Wire:
 
     def _arrive(self, request: Request) -> None:
         if not self.to_server:
-            self._out.append(request)
+            self._hold(request)
         elif self.server.brown_out:
             self.hits["brown-out"] += 1
+            self._arm(request)
             if self.rng.random() < LANDS_AFTER_BROWN_OUT:
                 request.late = True
                 self._queued.append(request)
@@ -174,18 +228,27 @@ class Wire:
         if request.write and error is None and self.wrote is not None:
             wrote, self.wrote = self.wrote, None
             wrote()
-        if request.write and self.lost_answers and not request.over:
+        if request.over:
+            return
+        if request.write and self.lost_answers:
             self.lost_answers -= 1
             self.hits["lost-answers"] += 1
             self._break_off(request)
-        elif not request.over:
-            self.network.at(self.network.now + self.latency(), self._answer, request, answer, error)
+        else:
+            self._travel(request, self._answer, request, answer, error)
 
     def _answer(self, request: Request, answer: Any, error: Exception | None) -> None:
         if self.to_client:
-            self.network.hand_over(request.context, request.end, answer, error)
+            self._hand_over(request, answer, error)
         else:
             self._back.append((request, answer, error))
+            self._arm(request)
+
+    def _hand_over(self, request: Request, answer: Any, error: Exception | None) -> None:
+        if request.direct and not request.author.shut:
+            request.end(answer, error)
+        else:
+            self.network.hand_over(request.context, request.end_late, answer, error, self.rng)
 
     # -- what is in force -------------------------------------------------------------------------------------------
 
