@@ -114,10 +114,9 @@ class Agenda:
             if not queue:
                 del ready[index]
                 lane.listed = lane.shut
-        lane = ready[0]
+        busy = ", ".join(each.label for each in ready)
         raise TimeStandsStill(
-            f"{MOST_AT_ONE_MOMENT} steps at {self.now:.3f} s, next {lane.queue[0][:2]} of {lane.label}: "
-            "something loops without sleeping"
+            f"{MOST_AT_ONE_MOMENT} steps at {self.now:.3f} s of {busy}: something loops without sleeping"
         )
 
     def _delist(self, index: int, lane: Lane) -> None:

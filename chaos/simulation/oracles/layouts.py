@@ -73,13 +73,13 @@ class WholeSpace(Oracle):
 
 class FewMoves(Oracle):
     """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
-    last."""
+    last: who joins anew has left before."""
 
     id, sentence = FewMovesChecker.id, FewMovesChecker.sentence
 
     def __init__(self, scene: Scene, breaches: list[Breach]) -> None:
         super().__init__(scene, breaches)
-        self._stay: frozenset[str] = frozenset()
+        self._stay: dict[str, int] = {}
         self._first_targets: frozenset[str] | None = None
         self._moved = 0
 
@@ -99,19 +99,26 @@ class FewMoves(Oracle):
             self._first_targets = None
             return
         self.checks += 1
-        members = self.scene.members().items()
-        stay = frozenset(name for name, each in members if each.holder is not None and not each.leaving)
-        if self._first_targets is None or stay != self._stay:
-            self._first_targets, self._stay, self._moved = frozenset(old.map.targets), stay, 0
-        moved = sum(a in stay and a != b for a, b in zip(old.map.targets, new.map.targets, strict=True))
+        there = self._there(old.map)
+        if self._first_targets is None or there != self._stay:
+            self._first_targets, self._stay, self._moved = frozenset(old.map.targets), there, 0
+        moved = sum(a in there and a != b for a, b in zip(old.map.targets, new.map.targets, strict=True))
         self._moved += moved
         if moved and self._moved > (allowed := self._allowed(new.map)):
             what = f"map {new.map.version} moves {self._moved} ranges of living members; {allowed} would do"
             self.found(written.at, what)
 
+    def _there(self, shard_map: ShardMap) -> dict[str, int]:
+        """Epochs of the members that live, do not leave, and are not dead by the map (a hand may lower an epoch)."""
+        return {
+            name: each.epoch
+            for name, each in self.scene.members().items()
+            if each.holder is not None and not each.leaving and each.epoch >= shard_map.floors.get(name, 0)
+        }
+
     def _allowed(self, new: ShardMap) -> int:
         assert self._first_targets is not None, "a round has begun"
         members = set(new.targets) - {""}
         joined = len(members - self._first_targets)
-        share = len(new.targets) / max(1, len(members | self._stay))
+        share = len(new.targets) / max(1, len(members | self._stay.keys()))
         return math.ceil(1.05 * share * max(1, joined)) + Bounds().moves

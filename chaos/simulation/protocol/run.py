@@ -94,4 +94,5 @@ class _History:
             seconds=self.fleet.now,
             settled_seconds=settled_seconds,
             checks=self._jury.checks,
+            hits=dict(self.fleet.hits),
         )

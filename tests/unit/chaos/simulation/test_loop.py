@@ -114,7 +114,7 @@ def test_a_loop_that_does_not_sleep_is_an_error(loop: SimulationLoop, monkeypatc
         while True:
             await asyncio.sleep(0)
 
-    with pytest.raises(TimeStandsStill, match=r"1000 steps at 0\.000 s"):
+    with pytest.raises(TimeStandsStill, match=r"1000 steps at 0\.000 s of network"):
         loop.run_until_complete(main())
     loop.close()
 

@@ -67,3 +67,9 @@ def test_nobody_empties_what_another_holds(history: History) -> None:
 def test_but_a_hand_does_what_it_wants(history: History) -> None:
     history.shard(2.0, "hand", epoch=3, status=ShardStatus.RETIRED)
     assert history.said == []
+
+
+def test_what_a_hand_has_retired_the_coordinator_may_empty(history: History) -> None:
+    history.shard(2.0, "hand", epoch=2, holder="a@1", status=ShardStatus.RETIRED)
+    history.shard(3.0, "agent-1/1", epoch=3)
+    assert history.said == []
