@@ -252,7 +252,7 @@ def _only_follows(happening: Happening) -> bool:
     return (before.holder, before.epoch, before.leaving) == (after.holder, after.epoch, after.leaving)
 
 
-# -- what can be waited for ----------------------------------------------------------------------------------------------
+# -- what can be waited for --------------------------------------------------------------------------------------------
 
 
 def _all_owned(fleet: ProtocolFleet) -> bool:
@@ -276,7 +276,7 @@ def _gone(fleet: ProtocolFleet, name: str) -> bool:
 
 def _in_office(fleet: ProtocolFleet, name: str) -> bool:
     found = tables.office_of(fleet)
-    return found is not None and found.holder is not None and f"pod-{name}-" in str(found.holder)
+    return found is not None and f"pod-{name}-" in found.holder
 
 
 def _fenced(fleet: ProtocolFleet, name: str) -> bool:

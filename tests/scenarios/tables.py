@@ -36,11 +36,11 @@ def shards_of(fleet: ProtocolFleet) -> list[ShardRecord]:
 
 
 def office_of(fleet: ProtocolFleet) -> CoordinatorRecord | None:
-    found = next(iter(fleet.store.of(Kind.COORDINATOR).values()), None)
+    found = next((found for (kind, _), found in fleet.store.records.items() if kind is Kind.COORDINATOR), None)
     return found if isinstance(found, CoordinatorRecord) else None
 
 
-def _sorted(fleet: ProtocolFleet, kind: Kind) -> list[Record | CoordinatorRecord]:
+def _sorted(fleet: ProtocolFleet, kind: Kind) -> list[Record]:
     return [found for _, found in sorted(fleet.store.of(kind).items())]
 
 

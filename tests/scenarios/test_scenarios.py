@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.scenarios.script import Script
+from tests.scenarios.script import CommandError, Script
 from tests.scenarios.transcript import rewritten
 
 pytestmark = pytest.mark.filterwarnings(
@@ -43,3 +44,29 @@ def test_no_scenario_breaks_a_promise_or_waits_in_vain(file: Path) -> None:
 
     assert "BROKEN" not in text
     assert "NOT within" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("fleet of 2 ranges\nstrat worker a\n----\n", "'strat worker a' is no command"),
+        ("start worker a\n----\n", "begin with `fleet of N ranges`"),
+        ("fleet of 2 ranges\nkill worker a\n----\n", "a does not run; there are none"),
+        ("fleet of 2 ranges\nwait until all is well\n----\n", "'all is well' is nothing to wait for"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(sentence)):
+        played(text)
+
+
+def test_a_wait_in_vain_says_so() -> None:
+    text = "fleet of 1 range\nstart worker a\nwait until all ranges are owned within 3s\n----\n"
+
+    assert played(text).splitlines()[-1] == "NOT within 3 s"
+
+
+def test_the_same_commands_come_to_the_same() -> None:
+    text = (HERE / "fence.txt").read_text()
+
+    assert played(text) == played(text)
