@@ -6,6 +6,7 @@ The tasks, futures and synchronisation on it are asyncio's own. It has no socket
 from __future__ import annotations
 
 import asyncio
+import heapq
 import math
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
@@ -15,9 +16,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack, cast
 
 from chaos.simulation.agenda import Agenda, NothingLeft, Stopped
+from chaos.simulation.collector import collector_off
 from chaos.simulation.lane import LANE, Lane
 from chaos.simulation.ready import Ready
 from chaos.simulation.remains import end_tasks, unretrieved
+from chaos.simulation.task import SimulationTask
 from chaos.simulation.timer import Timer
 from chaos.simulation.trouble import Trouble, trouble_of
 
@@ -29,11 +32,14 @@ else:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
+_HASHES = (1 << 60) - 1
+"""Numbers that are their own hash."""
+
 
 class SimulationLoop(Agenda, _Base):
     """See Agenda. on_trouble: hears of what nobody caught (`Trouble`); without it they are in `troubles`.
 
-    Whose a handle is, its context says (`lane.LANE`).
+    Whose a handle is, its context says (`lane.LANE`). One history has one loop, from `collector_off` to `close`.
     """
 
     def __init__(
@@ -44,6 +50,8 @@ class SimulationLoop(Agenda, _Base):
         self._tell = self.troubles.append if on_trouble is None else on_trouble
         self._network = Lane("network")
         self._lanes = [self._network]
+        self._made = 0
+        self._spread = rng.getrandbits(60) | 1 if shuffled else 1
         self._closed = self._inline = False
 
     # -- what asyncio asks of a loop ---------------------------------------------------------------------------------
@@ -76,7 +84,15 @@ class SimulationLoop(Agenda, _Base):
     def call_later(
         self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at(self.time() + delay, callback, *args, context=context)
+        if context is None:
+            context = copy_context()
+        lane = context.get(LANE) or self._network
+        clock = lane.clock
+        timer = Timer((callback, args, context))
+        timer.lane = lane
+        timer.reading = (self.now if clock is None else clock()) + delay
+        self.add_timer(timer)
+        return cast("asyncio.TimerHandle", timer)
 
     def call_at(
         self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
@@ -102,12 +118,9 @@ class SimulationLoop(Agenda, _Base):
     ) -> asyncio.Task[T]:
         lane = (LANE.get() if context is None else context.get(LANE)) or self._network
         lane.made += 1
-        task: asyncio.Task[T] = asyncio.Task(
-            coro,
-            loop=self,
-            name=f"task-{lane.made}" if name is None else str(name),
-            context=context,
-        )
+        self._made += 1
+        order = self._made * self._spread & _HASHES
+        task = SimulationTask(coro, self, lane, order, f"task-{lane.made}" if name is None else str(name), context)
         lane.remember(task)
         if lane.dead:
             end_tasks([task])
@@ -132,7 +145,7 @@ class SimulationLoop(Agenda, _Base):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Somebody died of an error that nobody asked for. Not told of the dead."""
-        trouble = None if self._closed else trouble_of(context, self._lanes, self.now)
+        trouble = None if self._closed else trouble_of(context, self.now)
         if trouble is not None:
             self._tell(trouble)
 
@@ -160,7 +173,12 @@ class SimulationLoop(Agenda, _Base):
 
         A time that has passed is now: after all that is ready.
         """
-        return self.call_at(when, callback, *args, context=Context())
+        timer = Timer((callback, args, Context()))
+        timer.lane = self._network
+        timer.reading = when
+        self._number += 1
+        heapq.heappush(self._timers, (when, self._number, timer))
+        return cast("asyncio.TimerHandle", timer)
 
     def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
         """Runs until it is done, as nobody's. Raises NothingLeft where it cannot be, TimeStandsStill, and its error."""
@@ -239,12 +257,9 @@ class SimulationLoop(Agenda, _Base):
     def _run(self, until: float) -> None:
         if self._closed:
             raise RuntimeError("the loop is closed: a history has one loop of its own")
-        with self.entered():
+        with self.entered(), collector_off():
             try:
-                while True:
-                    self._run_ready()
-                    if not self._move_on(until):
-                        return
+                self._run_until(until)
             except Stopped:
                 return
 

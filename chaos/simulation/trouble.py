@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from chaos.simulation.lane import LANE, Lane
+from chaos.simulation.lane import LANE
+from chaos.simulation.task import SimulationTask
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
@@ -22,13 +22,13 @@ class Trouble(NamedTuple):
     error: BaseException | None
 
 
-def trouble_of(context: Mapping[str, Any], lanes: Iterable[Lane], now: float) -> Trouble | None:
+def trouble_of(context: Mapping[str, Any], now: float) -> Trouble | None:
     """Of what asyncio tells an exception handler. None: it is of a dead process, which has nothing to say."""
     error = context.get("exception")
     task = context.get("task") or context.get("future")
     lane = LANE.get()
-    if isinstance(task, asyncio.Task):
-        lane = next((each for each in lanes if any(task is of() for of in each.tasks)), lane)
+    if isinstance(task, SimulationTask):
+        lane = task.lane
         who = f"task {task.get_name()}"
     else:
         who = "callback" if "callback" in context else "future"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from random import Random
@@ -24,7 +23,6 @@ def loop() -> Iterator[SimulationLoop]:
         warnings.simplefilter("error")
         yield made
         made.close()
-        gc.collect()
 
 
 def process(loop: SimulationLoop, name: str = "a", seed: int = 1) -> Process:
