@@ -6,6 +6,7 @@ The tasks, futures and synchronisation on it are asyncio's own. It has no socket
 from __future__ import annotations
 
 import asyncio
+import heapq
 import math
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
@@ -172,7 +173,12 @@ class SimulationLoop(Agenda, _Base):
 
         A time that has passed is now: after all that is ready.
         """
-        return self.call_at(when, callback, *args, context=Context())
+        timer = Timer((callback, args, Context()))
+        timer.lane = self._network
+        timer.reading = when
+        self._number += 1
+        heapq.heappush(self._timers, (when, self._number, timer))
+        return cast("asyncio.TimerHandle", timer)
 
     def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
         """Runs until it is done, as nobody's. Raises NothingLeft where it cannot be, TimeStandsStill, and its error."""
@@ -253,10 +259,7 @@ class SimulationLoop(Agenda, _Base):
             raise RuntimeError("the loop is closed: a history has one loop of its own")
         with self.entered(), collector_off():
             try:
-                while True:
-                    self._run_ready()
-                    if not self._move_on(until):
-                        return
+                self._run_until(until)
             except Stopped:
                 return
 

@@ -119,6 +119,28 @@ def test_a_loop_that_does_not_sleep_is_an_error(loop: SimulationLoop, monkeypatc
     loop.close()
 
 
+def test_timers_that_do_not_move_time_are_an_error(loop: SimulationLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agenda, "MOST_AT_ONE_MOMENT", 1000)
+
+    def again() -> None:
+        loop.call_later(0, again)
+
+    again()
+    with pytest.raises(TimeStandsStill, match=r"1000 steps at 0\.000 s of timers"):
+        loop.run_forever()
+    loop.close()
+
+
+def test_an_error_of_a_callback_ends_nothing_else(loop: SimulationLoop) -> None:
+    said: list[float] = []
+    for seconds in (1, 2, 2):
+        loop.call_later(seconds, int, "no")
+        loop.call_later(seconds, lambda: said.append(loop.now))
+    loop.run_forever()
+    assert said == [1, 2, 2]
+    assert [each.at for each in loop.troubles] == [1, 2, 2]
+
+
 def test_it_has_what_the_product_uses_of_asyncio(loop: SimulationLoop) -> None:
     async def main() -> list[object]:
         queue: asyncio.Queue[int] = asyncio.Queue(1)
