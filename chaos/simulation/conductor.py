@@ -134,6 +134,7 @@ class Conductor:
         self._lasting.append(strike)
         match strike:
             case Twin():
+                self._stage.hits["twin"] += 1
                 self._stage.start(f"{strike.process}-twin", reaped=False)
             case Storm():
                 self._join(strike)
@@ -202,6 +203,7 @@ class Conductor:
 
     def _join_one(self, storm: Storm, name: str) -> None:
         if any(each is storm for each in self._lasting):
+            self._stage.hits["storm"] += 1
             self._stage.start(name, reaped=False)
 
     def _disperse(self, storm: Storm) -> None:

@@ -24,7 +24,8 @@ class Stage(Protocol):
     @property
     def hits(self) -> Counter[str]:
         """How often a strike met something, by its tag ("lost-answers"): a write whose answer was lost, an event that
-        did not arrive, a record that was there to be deleted. The stage counts, each act once."""
+        did not arrive, a record that was there to be deleted. The stage counts, each act once; twins and storms, which
+        it does not know as such, are counted by the conductor."""
 
     # -- processes -------------------------------------------------------------------------------------------------
 

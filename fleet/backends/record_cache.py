@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import cast
 
 from fleet.backends.changes import Changes
@@ -99,6 +100,10 @@ class RecordCache:
         """A complete list of another history, which replaces everything."""
         self.history_went_back += 1
         self._publish(kind, self._followed[kind].restarted(found, at))
+        if kind is Kind.MAP and not found and self.last_map is not None:
+            # Versions of the config count from lower numbers again: compared with this one, all would be older (R16).
+            last = self.last_map.map
+            self.last_map = self.last_map._replace(map=replace(last, config_version=""))
         self._changes.publish(Change(str(Kind.MAP), "", self.synced))
 
     def _sync(self, kind: Kind) -> None:
