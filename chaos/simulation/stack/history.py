@@ -204,7 +204,8 @@ class History:
             with self.loop.entered():
                 for each in self.network.servers[::-1]:
                     each.close()
-            self.loop.close()
+                # What processes do as they end may ask for the loop.
+                self.loop.close()
 
     async def _play(self) -> Outcome:
         plan = self.plan
