@@ -75,8 +75,8 @@ def judge_hit(tally: Tally, hit: Hit, entries: Iterable[Entry], *, woken_at: flo
 
 
 def _lies_between(write: Entry, stopped_at: float, decided_on: str, landed: Entry) -> bool:
-    """By versions, where the held write says on which one it was decided: the very change that led to it may be answered
-    to its author only after the worker has stopped. A server's versions all come from one counter."""
+    """By versions, where the held write says on which one it was decided: the very change that led to it may be
+    answered to its author only after the worker has stopped. A server's versions all come from one counter."""
     if not decided_on:
         return stopped_at < write.time < landed.time
     return version_in(decided_on) < version_in(write.resource_version) < version_in(landed.resource_version)

@@ -59,7 +59,8 @@ def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS, depth: D
 
 def shortest(caught: Caught, tell: Callable[[str], None] = lambda line: None) -> Plan:
     """The least that shows the same breach, and passes on the whole build."""
-    assert caught.plan is not None and caught.breach is not None, "something was caught"
+    assert caught.plan is not None, "something was caught"
+    assert caught.breach is not None, "something was caught"
     oracle, removal = caught.breach.oracle, caught.removal
 
     def fails(plan: Plan) -> bool:
