@@ -62,7 +62,3 @@ class ConfigFollower:
         self.refused = ""
         self.planning = config.plan_settings()
         self.wanted = Wanted(config.shards.count, config.shards.partition_by, found.version)
-
-    def restored(self) -> None:
-        """The store went back: what it says now is read anew, under versions that no earlier one compares with."""
-        self.wanted, self._version = None, ""
