@@ -110,7 +110,7 @@ def _unheard(may_retire: Rule) -> Rule:
 
 
 def _upkeep_unheard(upkeep: Rule) -> Rule:
-    return lambda shard_map, shards, members, version: upkeep(shard_map, shards, (), version)
+    return lambda survey, members, version: upkeep(survey, {}, version)
 
 
 def _activated_unheard(activated: Rule) -> Rule:

@@ -10,7 +10,7 @@ from chaos.simulation.removals.removal import always, found_by, redundant
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
 from fleet.rules.membership import Join
 from fleet.rules.membership import leave as leaving
-from fleet.workers import member, worker
+from fleet.workers import member
 from fleet.workers.member import Member
 from fleet.workers.worker import Worker
 from shards.ownership.tenure import Tenure
@@ -208,7 +208,7 @@ REMOVALS = (
         "A member record made again starts above every epoch that names it.",
         "I1 I2 I7 I27 A3 I26",
         (*_JOIN, _begins_at_one),
-        (worker, "highest_named_epoch", always(0)),
+        (Worker, "_outlived", always(False)),
     ),
     found_by(
         "R14",
