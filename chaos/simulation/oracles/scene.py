@@ -32,6 +32,10 @@ WIRE_SECONDS = 1.0
 """What a request, a timer and the turn of a task may take where nothing is wrong with them."""
 
 
+SERVER, REPLICAS = "the server", "its front ends"
+"""Of what may be struck, beside processes."""
+
+
 class Store(Protocol):
     """The newest truth."""
 
@@ -104,7 +108,7 @@ class Scene:
         self.restored_at = float("-inf")
         self.restore_uncovered = False
         """Whether a process has begun within a lease of the last restore: it knows of none (decision 23)."""
-        self._clocks_wrong_until = float("-inf")
+        self._clocks_wrong_until = self._down_until = float("-inf")
         self._calm_from: dict[str, float] = {}
         self._misses: set[str] = set()
 
@@ -179,9 +183,11 @@ class Scene:
             self.wanted_shards = strike.shards
         if isinstance(strike, DroppedEvents | TruncatedList):
             self._misses.add(strike.process)
-        seconds = 0.0 if struck.over else getattr(strike, "seconds", 0.0)
-        whom = "" if isinstance(strike, BrownOut | StaleReplica) else getattr(strike, "process", "")
-        self._calm_from[whom] = max(self._calm_from.get(whom, 0.0), struck.at + seconds)
+        until = struck.at + (0.0 if struck.over else getattr(strike, "seconds", 0.0))
+        if isinstance(strike, BrownOut):
+            self._down_until = max(self._down_until, until)
+        whom = REPLICAS if isinstance(strike, StaleReplica) else getattr(strike, "process", SERVER)
+        self._calm_from[whom] = max(self._calm_from.get(whom, 0.0), until)
 
     # -- what may be held against whom ------------------------------------------------------------------------------
 
@@ -191,15 +197,16 @@ class Scene:
 
     def calm_seconds(self, name: str, at: float) -> float:
         """For how long nothing has gone wrong with this member or agent, nor with the server."""
-        return at - max(self._calm_from.get(name, 0.0), self._calm_from.get("", 0.0))
+        return at - max(self._calm_from.get(each, 0.0) for each in (name, SERVER, REPLICAS))
 
     def misses_events(self, process: str) -> bool:
         """Whether something was kept from it for good, and it cannot know that."""
         return name_of(process) in self._misses
 
-    def only_the_server_failed(self, name: str, at: float, seconds: float) -> bool:
-        """Whether in the last seconds something was wrong with the server, and nothing with this member."""
-        return at - self._calm_from.get(name, 0.0) > seconds > at - self._calm_from.get("", float("-inf"))
+    def only_the_server_failed(self, names: Iterable[str], at: float, seconds: float) -> bool:
+        """Whether in the last seconds the server answered nobody for a while, and nothing else was wrong with these."""
+        others = (self._calm_from.get(name, 0.0) for name in (*names, REPLICAS))
+        return at - self._down_until < seconds and all(at - calm_from > seconds for calm_from in others)
 
     def holds(self, at: float) -> bool:
         """Whether what rests on time and on what everybody knows is promised now: no clock is wrong, and nobody acts on
