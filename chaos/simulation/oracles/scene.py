@@ -205,7 +205,7 @@ class Scene:
 
     def only_the_server_failed(self, names: Iterable[str], at: float, seconds: float) -> bool:
         """Whether in the last seconds the server answered nobody for a while, and nothing else was wrong with these."""
-        others = (self._calm_from.get(name, 0.0) for name in (*names, REPLICAS))
+        others = (self._calm_from.get(name, float("-inf")) for name in (*names, REPLICAS))
         return at - self._down_until < seconds and all(at - calm_from > seconds for calm_from in others)
 
     def holds(self, at: float) -> bool:

@@ -165,11 +165,11 @@ REMOVALS = (
         "I1 I23",
         (Tenure, "deadline", _no_deadline),
     ),
-    redundant(
+    found_by(
         "decision 3",
         "renews-late",
         "A member that ran past its deadline starts again.",
-        "To renew late is safe as long as the compare-and-swap succeeds: who was fenced meanwhile finds a conflict.",
+        "I9",
         (*_MEMBER, _with(_Late)),
         (Member, "until", _goes_on_late),
         (Member, "until_of", _true_until),
@@ -188,18 +188,18 @@ REMOVALS = (
         "I1 I23",
         (Worker, "_watch_stop", _leaves_at_once),
     ),
-    found_by(
+    redundant(
         "R13",
         "renew-while-blind",
         "Who cannot see does not renew.",
-        "I26",
+        "Covered by live lists: whose watches are silent lists once a lease, and who cannot read here cannot write either.",
         (Member, "_renew", _blindly),
     ),
-    found_by(
+    redundant(
         "R13, decision 1",
         "expelled-goes-on",
         "A renewal that it never sent ends a membership.",
-        "I7 A3",
+        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
         (*_MEMBER, _with(_Own)),
     ),
     found_by(

@@ -208,11 +208,11 @@ REMOVALS = (
         (RangeRunner, "_drain", _release_first),
     ),
     found_by("R4", "no-drain", "What runs ends before a release.", "I23 I1 I3", (RangeRunner, "_drain", _no_drain)),
-    found_by(
+    redundant(
         "R4",
         "resume-after-a-release",
         "Never resume after a release was sent.",
-        "I1 I23 I3",
+        "What made it drain is still so: it drains again at once, before its views are open.",
         (RangeRunner, "_release", _resume),
     ),
     found_by(
@@ -259,11 +259,11 @@ REMOVALS = (
         "A1",
         decides(deciding.announces_at_once),
     ),
-    found_by(
+    redundant(
         "3.4",
         "no-withdrawal",
         "An announcement with nothing behind it is withdrawn.",
-        "A1",
+        "Floors void the announcements of those that join anew, and no plan turns a range away and back in one epoch.",
         decides(deciding.never_withdraws),
     ),
     redundant(
