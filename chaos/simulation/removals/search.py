@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from chaos.simulation.outcome import Breach
 from chaos.simulation.plan import Depth, Plan
 from chaos.simulation.protocol.run import run_protocol
@@ -59,7 +61,8 @@ def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS, depth: D
 
 def shortest(caught: Caught, tell: Callable[[str], None] = lambda line: None) -> Plan:
     """The least that shows the same breach, and passes on the whole build."""
-    assert caught.plan is not None and caught.breach is not None, "something was caught"
+    assert caught.plan is not None, "something was caught"
+    assert caught.breach is not None, "something was caught"
     oracle, removal = caught.breach.oracle, caught.removal
 
     def fails(plan: Plan) -> bool:
@@ -107,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     catches: dict[str, Catch] = {}
     for catch, scenario in found(names, first=given.first, most=given.seeds, jobs=given.jobs, write=given.write):
         catches[catch.name] = catch
-        print(catch.sentence, flush=True)
+        click.echo(catch.sentence)
         if given.write and scenario:
             (SCENARIOS / f"{catch.name}.yaml").write_text(scenario, encoding="utf-8")
     if given.write and not given.names:
