@@ -26,7 +26,7 @@ def collector_off() -> Iterator[None]:
 class Sweeper:
     """Around many histories: the collector runs between them, and does not look at what was there before the first.
 
-    histories: so many between two collections. Memory grows by their garbage and no further. After each is cheapest: what
+    histories: so many between two collections; memory grows by their garbage and no further. 1 is the cheapest: what
     is freed is taken again while it is still in the processor's caches, and what was there before is not looked at.
     """
 
