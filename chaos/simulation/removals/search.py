@@ -10,12 +10,10 @@ import argparse
 import logging
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-import click
 
 from chaos.simulation.outcome import Breach
 from chaos.simulation.plan import Depth, Plan
@@ -59,7 +57,7 @@ def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS, depth: D
     return Caught(removal, most)
 
 
-def shortest(caught: Caught, tell: Callable[[str], None] = lambda line: None) -> Plan:
+def shortest(caught: Caught) -> Plan:
     """The least that shows the same breach, and passes on the whole build."""
     assert caught.plan is not None, "something was caught"
     assert caught.breach is not None, "something was caught"
@@ -110,7 +108,8 @@ def main(arguments: list[str] | None = None) -> int:
     catches: dict[str, Catch] = {}
     for catch, scenario in found(names, first=given.first, most=given.seeds, jobs=given.jobs, write=given.write):
         catches[catch.name] = catch
-        click.echo(catch.sentence)
+        sys.stdout.write(f"{catch.sentence}\n")
+        sys.stdout.flush()
         if given.write and scenario:
             (SCENARIOS / f"{catch.name}.yaml").write_text(scenario, encoding="utf-8")
     if given.write and not given.names:
