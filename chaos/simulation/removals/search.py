@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from chaos.simulation.outcome import Breach
 from chaos.simulation.plan import Depth, Plan
 from chaos.simulation.protocol.run import run_protocol
@@ -108,8 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     catches: dict[str, Catch] = {}
     for catch, scenario in found(names, first=given.first, most=given.seeds, jobs=given.jobs, write=given.write):
         catches[catch.name] = catch
-        sys.stdout.write(f"{catch.sentence}\n")
-        sys.stdout.flush()
+        click.echo(catch.sentence)
         if given.write and scenario:
             (SCENARIOS / f"{catch.name}.yaml").write_text(scenario, encoding="utf-8")
     if given.write and not given.names:
