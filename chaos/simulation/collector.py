@@ -49,3 +49,4 @@ class Sweeper:
         if self._since >= self._histories:
             self._since = 0
             gc.collect()
+            gc.freeze()  # what is still there is no history's: modules that the first one loaded, caches
