@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
-from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, Reshard, StaleReplica, TruncatedList
+from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, StaleReplica, TruncatedList
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
 from fleet.records.object_names import Kind
 from fleet.records.record import (
     CoordinatorRecord,
+    Document,
+    DocumentName,
     Holder,
     MemberRecord,
     ShardMap,
@@ -35,6 +38,10 @@ WIRE_SECONDS = 1.0
 
 SERVER, REPLICAS = "the server", "its front ends"
 """Of what may be struck, beside processes."""
+
+
+_COUNT = re.compile(r"shards: *\{count: *(\d+)\}")
+"""As the hands of a simulation write it."""
 
 
 class Store(Protocol):
@@ -98,13 +105,12 @@ class Life:
 class Scene:
     """open: tenures under which reconciles run, in the order in which they began. lives: the latest process by name.
 
-    wanted_shards: that people have asked for last. healed_at: None while things may go wrong.
+    healed_at: None while things may go wrong.
     """
 
-    def __init__(self, store: Store, *, lease_seconds: float, shards: int) -> None:
+    def __init__(self, store: Store, *, lease_seconds: float) -> None:
         self.store = store
         self.lease_seconds = lease_seconds
-        self.wanted_shards = shards
         self.open: dict[tuple[str, KeyRange, int], Opened] = {}
         self.lives: dict[str, Life] = {}
         self.healed_at: float | None = None
@@ -126,6 +132,15 @@ class Scene:
     def member(self, name: str) -> MemberRecord | None:
         found = self.store.records.get((Kind.MEMBER, name))
         return found if isinstance(found, MemberRecord) else None
+
+    @property
+    def wanted_shards(self) -> int | None:
+        """That the fleet's config asks for; None where there is none, as after a restore to before it was written."""
+        found = self.store.records.get((Kind.DOCUMENT, str(DocumentName.CONFIG)))
+        if not isinstance(found, Document):
+            return None
+        count = _COUNT.search(found.text)
+        return int(count[1]) if count is not None else None
 
     def shards(self) -> Iterator[ShardRecord]:
         """In order of their names."""
@@ -182,8 +197,6 @@ class Scene:
             # What a wrong clock has granted lasts for a lease after it has come right again.
             rest = 0.0 if struck.over else strike.seconds
             self._clocks_wrong_until = max(self._clocks_wrong_until, struck.at + rest + 2 * self.lease_seconds)
-        elif isinstance(strike, Reshard) and not struck.over:
-            self.wanted_shards = strike.shards
         if isinstance(strike, DroppedEvents | TruncatedList):
             self._misses.add(strike.process)
         until = struck.at + (0.0 if struck.over else getattr(strike, "seconds", 0.0))

@@ -168,6 +168,7 @@ class ProtocolFleet:
             reaped=reaped,
             shards=self.shape.shards,
             lease_seconds=self.shape.lease_seconds,
+            standby_deadline_seconds=self.shape.standby_deadline_seconds,
         )
         self._hear(Lived(self.now, made.label, "started"))
         with self._inside():

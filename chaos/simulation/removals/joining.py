@@ -192,7 +192,7 @@ REMOVALS = (
         "R13",
         "renew-while-blind",
         "Who cannot see does not renew.",
-        "Covered by live lists: whose watches are silent lists once a lease, and who cannot read here cannot write either.",
+        "Covered by live lists: whose watches are silent lists once a lease; and who cannot read cannot write either.",
         (Member, "_renew", _blindly),
     ),
     redundant(
