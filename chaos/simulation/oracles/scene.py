@@ -10,9 +10,12 @@ from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored,
 from chaos.simulation.strikes import BrownOut, ClockRate, Reshard, StaleReplica
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
+from fleet.configuration.config_file import parse_config
 from fleet.records.object_names import Kind
 from fleet.records.record import (
     CoordinatorRecord,
+    Document,
+    DocumentName,
     Holder,
     MemberRecord,
     ShardMap,
@@ -91,13 +94,13 @@ class Life:
 class Scene:
     """open: tenures under which reconciles run, in the order in which they began. lives: the latest process by name.
 
-    wanted_shards: that people have asked for last. healed_at: None while things may go wrong.
+    wanted_shards: that people ask for; None where a restore took away what they had asked for. healed_at: None while things may go wrong.
     """
 
     def __init__(self, store: Store, *, lease_seconds: float, shards: int) -> None:
         self.store = store
         self.lease_seconds = lease_seconds
-        self.wanted_shards = shards
+        self.wanted_shards: int | None = shards
         self.open: dict[tuple[str, KeyRange, int], Opened] = {}
         self.lives: dict[str, Life] = {}
         self.healed_at: float | None = None
@@ -145,6 +148,8 @@ class Scene:
 
     def hears_restored(self, restored: Restored) -> None:
         self.restored_at, self.restore_uncovered = restored.at, False
+        config = self.store.records.get((Kind.DOCUMENT, str(DocumentName.CONFIG)))
+        self.wanted_shards = parse_config(config.text).shards.count if isinstance(config, Document) else None
 
     def hears_healed(self, healed: Healed) -> None:
         self.healed_at = healed.at
