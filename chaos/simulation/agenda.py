@@ -85,6 +85,49 @@ class Agenda:
         ]
         heapq.heapify(self._timers)
 
+    def _run_until(self, until: float) -> None:
+        """Runs what is ready, and then what is due up to this true time, inclusive; `now` is that of the last of it.
+
+        Raises NothingLeft where nothing is due and there is no end, TimeStandsStill, and what stops it.
+        """
+        timers, ready = self._timers, self._ready
+        at_one_moment = 0
+        while True:
+            if ready:
+                self._run_ready()
+            if len(timers) > self._stale:
+                self._forget_cancelled()
+            while timers and timers[0][2][0] is None:
+                heapq.heappop(timers)
+            if not timers or timers[0][0] > until or timers[0][0] == math.inf:
+                break
+            when, _, timer = heapq.heappop(timers)
+            if when > self.now:
+                self.now = when
+                at_one_moment = 0
+            elif (at_one_moment := at_one_moment + 1) > MOST_AT_ONE_MOMENT:
+                raise self._stands_still()
+            if timers and timers[0][0] <= self.now:
+                self._go_off(timer)
+                while timers and timers[0][0] <= self.now:
+                    self._go_off(heapq.heappop(timers)[2])
+                continue
+            clock = timer.lane.clock
+            if clock is not None and timer.reading > clock.floor:
+                clock.floor = timer.reading
+            if timer.lane.shut:
+                self._go_off(timer)
+                continue
+            callback, args, context = timer
+            try:
+                context.run(callback, *args)
+            except (SystemExit, KeyboardInterrupt, Stopped):
+                raise
+            except BaseException as error:
+                context.run(self.call_exception_handler, {"callback": callback, "exception": error})
+        if until == math.inf:
+            raise NothingLeft(f"nothing is ready at {self.now:.3f} s, and no timer is set")
+
     def _run_ready(self) -> None:
         """Runs all that is ready, and what gets ready by it."""
         ready, random = self._ready, self._random
@@ -114,49 +157,36 @@ class Agenda:
             if not queue:
                 del ready[index]
                 lane.listed = lane.shut
-        busy = ", ".join(each.label for each in ready)
-        raise TimeStandsStill(
-            f"{MOST_AT_ONE_MOMENT} steps at {self.now:.3f} s of {busy}: something loops without sleeping"
-        )
+        raise self._stands_still()
 
     def _delist(self, index: int, lane: Lane) -> None:
         if not lane.queue:
             del self._ready[index]
             lane.listed = lane.shut
 
-    def _move_on(self, until: float) -> bool:
-        """Goes to the next time at which something is due, and makes ready what is. False: that is later than `until`.
-
-        Raises NothingLeft where there is none, and no end either.
-        """
-        timers = self._timers
-        if len(timers) > self._stale:
-            timers[:] = [each for each in timers if each[2][0] is not None]
-            heapq.heapify(timers)
-            self._stale = max(_STALE_TIMERS, 2 * len(timers))
-        while timers and timers[0][2][0] is None:
-            heapq.heappop(timers)
-        when = timers[0][0] if timers else math.inf
-        if when == math.inf and until == math.inf:
-            raise NothingLeft(f"nothing is ready at {self.now:.3f} s, and no timer is set")
-        if when > until:
-            return False
-        self.now = now = max(self.now, when)
-        while timers and timers[0][0] <= now:
-            timer = heapq.heappop(timers)[2]
-            if timer[0] is not None:
-                self._go_off(timer)
-        return True
-
     def _go_off(self, timer: Timer) -> None:
+        """It is ready, or will be when its lane is no longer held."""
         lane = timer.lane
-        if lane.clock is not None:
-            lane.clock.reached(timer.reading)
-        if lane.shut:
-            if not lane.dead:
-                lane.due.append(timer)
+        clock = lane.clock
+        if timer[0] is None:
             return
-        lane.queue.append(timer)
-        if not lane.listed:
-            lane.listed = True
-            self._ready.append(lane)
+        if clock is not None and timer.reading > clock.floor:
+            clock.floor = timer.reading
+        if not lane.shut:
+            lane.queue.append(timer)
+            if not lane.listed:
+                lane.listed = True
+                self._ready.append(lane)
+        elif not lane.dead:
+            lane.due.append(timer)
+
+    def _forget_cancelled(self) -> None:
+        timers = self._timers
+        timers[:] = [each for each in timers if each[2][0] is not None]
+        heapq.heapify(timers)
+        self._stale = max(_STALE_TIMERS, 2 * len(timers))
+
+    def _stands_still(self) -> TimeStandsStill:
+        busy = ", ".join(each.label for each in self._ready)
+        steps = f"{MOST_AT_ONE_MOMENT} steps at {self.now:.3f} s"
+        return TimeStandsStill(f"{steps} of {busy or 'timers'}: something loops without sleeping")

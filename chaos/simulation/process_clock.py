@@ -16,23 +16,23 @@ class TrueTime(Protocol):
 class ProcessClock:
     """Boot seconds of one machine: an offset and a rate. It never goes back.
 
-    A reading that somebody waited for is shown no earlier than it is due: rounding must not make a timer go off
-    before its time, for whoever asks would then wait for ever at one moment.
+    floor: the reading at which the last timer was due. Rounding must not make a timer go off before its time, for who
+    asks would then wait for ever at one moment.
     """
 
-    __slots__ = ("_floor", "_shown", "_since", "_true", "listeners", "rate")
+    __slots__ = ("_shown", "_since", "_true", "floor", "listeners", "rate")
 
     def __init__(self, true: TrueTime, boot_seconds: float = 0.0) -> None:
         self._true = true
         self._since = true.now
         self._shown = boot_seconds
-        self._floor = -math.inf
+        self.floor = -math.inf
         self.rate = 1.0
         self.listeners: list[Callable[[ProcessClock], None]] = []
 
     def __call__(self) -> float:
         reading = self._shown + (self._true.now - self._since) * self.rate
-        return reading if reading > self._floor else self._floor
+        return reading if reading > self.floor else self.floor
 
     def to_true(self, reading: float) -> float:
         """The true time at which it shows this, as it runs now. Infinite where it stands still until then."""
@@ -47,7 +47,3 @@ class ProcessClock:
         self._shown, self._since, self.rate = self(), self._true.now, rate
         for each in self.listeners:
             each(self)
-
-    def reached(self, reading: float) -> None:
-        """A timer of this time has gone off."""
-        self._floor = max(self._floor, reading)

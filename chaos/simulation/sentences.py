@@ -74,7 +74,8 @@ def _what(found: Written) -> str:
     if after is None:
         if before is None:
             return f"replaces {found.kind} {found.name}"
-        return f"{'mangles' if found.kind is Kind.MAP and found.process == 'hand' else 'deletes'} {_named(before)}"
+        hurt = found.kind is Kind.MAP and found.process == "hand"
+        return f"{'deletes or mangles' if hurt else 'deletes'} {_named(before)}"
     if isinstance(after, StoredMap):
         return _map(before.map if isinstance(before, StoredMap) else None, after.map)
     if isinstance(after, ShardRecord):
@@ -137,7 +138,7 @@ def _shard(before: ShardRecord | None, after: ShardRecord) -> str:
             return f"writes into shard {where}: held by {after.holder_text or 'nobody, without a release'}"
         return f"claims {where} for {after.holder}; it was {_holder(before)}"
     if after.epoch != before.epoch:
-        return f"writes shard {where}, held by {_holder(after)}; it was at epoch {before.epoch}"
+        return f"writes shard {where}, {_holder(after)}; it was at epoch {before.epoch}"
     if after.standby != before.standby:
         if after.standby is None:
             return f"withdraws the standby of {where}"

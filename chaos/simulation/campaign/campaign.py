@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
@@ -19,20 +20,30 @@ MOST_REPEATED = 5
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True):
-    """seeds: how many, from first_seed on. stop_at: failures after which it ends early; None = never."""
+    """seeds: how many, from first_seed on; None: as many as are begun within `seconds` of real time. stop_at: failures
+    after which it ends early; None = never."""
 
     first_seed: int
-    seeds: int
+    seeds: int | None
     jobs: int
+    seconds: float | None = None
     depth: Depth = "protocol"
     broken_rule: str = ""
     stop_at: int | None = 1
 
-    def errands(self) -> Iterator[Errand]:
-        end = self.first_seed + self.seeds
-        size = max(min(_AT_ONCE[self.depth], self.seeds // self.jobs), 1)
-        for seed in range(self.first_seed, end, size):
-            yield self.errand(seed, min(size, end - seed))
+    def errands(self, clock: Callable[[], float]) -> Iterator[Errand]:
+        """What is handed out next. clock: in seconds, that only grows; an errand that was begun is brought to its end,
+        so that the seeds played are those from the first to a last one."""
+        began = clock()
+        size = (
+            _AT_ONCE[self.depth] if self.seeds is None else max(min(_AT_ONCE[self.depth], self.seeds // self.jobs), 1)
+        )
+        left = math.inf if self.seeds is None else self.seeds
+        seed = self.first_seed
+        while left > 0 and (self.seconds is None or clock() - began < self.seconds):
+            count = int(min(size, left))
+            yield self.errand(seed, count)
+            seed, left = seed + count, left - count
 
     def errand(self, seed: int, seeds: int = 1) -> Errand:
         return Errand(first_seed=seed, seeds=seeds, depth=self.depth, broken_rule=self.broken_rule)
@@ -41,9 +52,11 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
         return self.stop_at is not None and len(tally.failures) >= self.stop_at
 
 
-def conduct(campaign: Campaign, crew: Crew, tally: Tally, heard: Callable[[], None]) -> None:
+def conduct(
+    campaign: Campaign, crew: Crew, tally: Tally, heard: Callable[[], None], *, clock: Callable[[], float]
+) -> None:
     """Plays it; the tally grows. heard: called after each history, and at least every second."""
-    with closing(crew.play(campaign.errands())) as told:
+    with closing(crew.play(campaign.errands(clock))) as told:
         for each in told:
             if isinstance(each, Played):
                 tally.take(each)

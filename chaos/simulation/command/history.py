@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from chaos.simulation.campaign.player import without
@@ -27,7 +29,7 @@ def plan_of(seed: int | None, scenario: Path | None, depth: Depth) -> Plan:
 
 def play(plan: Plan, broken_rule: str, show: Print | None) -> Outcome:
     """show: takes the lines of the trace, the plan first, as the text of a scenario file."""
-    with without(broken_rule):
+    with without(broken_rule), quiet_logs():
         if show is None:
             return run(plan)
         without_rule = f", without the rule {broken_rule}" if broken_rule else ""
@@ -35,6 +37,17 @@ def play(plan: Plan, broken_rule: str, show: Print | None) -> Outcome:
         for each in text_of(plan).splitlines():
             show(f"# {each}" if each else "#")
         return run(plan, say=lambda at, sentence: show(line(at, sentence)))
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """What simulated processes log stays unsaid."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def ending_lines(outcome: Outcome) -> Iterator[str]:

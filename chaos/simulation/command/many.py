@@ -22,7 +22,7 @@ def played(campaign: Campaign, say: Callable[[str], None]) -> Figures:
     with sigterm_as_ctrl_c():
         try:
             with CampaignProgress(campaign.seeds, boot_seconds) as progress, _crew(campaign.jobs) as crew:
-                conduct(campaign, crew, tally, lambda: _show(progress, campaign, tally))
+                conduct(campaign, crew, tally, lambda: _show(progress, campaign, tally), clock=time.monotonic)
             took = boot_seconds() - began
             with _crew(1) as another:
                 tally.failures = repeat(campaign, another, tally.failures)

@@ -19,7 +19,7 @@ class CampaignProgress:
     """A context manager. clock: in seconds, that only grows. show: called often, draws seldom. failures_shown: how many
     were told while it was shown."""
 
-    def __init__(self, seeds: int, clock: Callable[[], float], console: Console | None = None) -> None:
+    def __init__(self, seeds: int | None, clock: Callable[[], float], console: Console | None = None) -> None:
         self.failures_shown = 0
         self._seeds = seeds
         self._clock = clock
@@ -54,7 +54,8 @@ class CampaignProgress:
             self._bar.update(self._bar.task_ids[0], completed=tally.seeds, rate=f"{rate:,.1f}", failures=failures)
             self._bar.refresh()
         else:
-            self.say(f"{tally.seeds:,} of {self._seeds:,} seeds, {rate:,.1f} a second, {failures}")
+            of = f" of {self._seeds:,}" if self._seeds is not None else ""
+            self.say(f"{tally.seeds:,}{of} seeds, {rate:,.1f} a second, {failures}")
 
     def _make_bar(self) -> Progress:
         """Drawn by us and by no thread: processes are started while it is shown."""

@@ -15,17 +15,18 @@ from fleet import __version__
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The one JSON object of --json.
 
-    asked: seeds that were asked for, from first_seed on; seeds: histories that came to an end, well or not. seconds:
-    of real time, all processes together; cpu_seconds: of the processes that played. simulated_seconds: that passed in
-    the histories. checks: how often each oracle was asked. hits: how often each strike met something. settled: seconds
-    from the healing until all was as it should be. interrupted: it was stopped by hand.
+    asked: seeds that were asked for, from first_seed on; null: as many as were begun within a time. seeds: histories
+    that came to an end, well or not. seconds: of real time; cpu_seconds: of the processes that played, their start left
+    out. simulated_seconds: that passed in the histories. checks: how often each oracle was asked. hits: how often each
+    strike met something. settled: seconds from the healing until all was as it should be. interrupted: it was stopped
+    by hand.
     """
 
     version: str
     depth: str
     broken_rule: str
     first_seed: int
-    asked: int
+    asked: int | None
     seeds: int
     jobs: int
     seconds: float
@@ -89,11 +90,15 @@ def replay(seed: int, depth: str, broken_rule: str = "") -> str:
 
 def opening(campaign: Campaign) -> str:
     """Said before anything is played: with it every seed can be played again."""
-    last = campaign.first_seed + campaign.seeds - 1
     without = f", without the rule {campaign.broken_rule}" if campaign.broken_rule else ""
     processes = "1 process" if campaign.jobs == 1 else f"{campaign.jobs} processes"
-    seeds = f"seeds {campaign.first_seed} to {last} at {campaign.depth} depth"
-    return f"{seeds}{without}, {processes}, shardfleet {__version__}"
+    return f"{_seeds(campaign)} at {campaign.depth} depth{without}, {processes}, shardfleet {__version__}"
+
+
+def _seeds(campaign: Campaign) -> str:
+    if campaign.seeds is None:
+        return f"seeds from {campaign.first_seed} on, for {campaign.seconds:g} s,"
+    return f"seeds {campaign.first_seed} to {campaign.first_seed + campaign.seeds - 1}"
 
 
 def failure_lines(failure: Failure, campaign: Campaign) -> Iterator[str]:
@@ -131,8 +136,10 @@ def closing_lines(told: Figures) -> Iterator[str]:
 
 
 def _verdict(told: Figures) -> str:
-    missing = told.asked - told.seeds
+    missing = told.asked - told.seeds if told.asked is not None else 0
     early = f"; {missing:,} of {told.asked:,} were not played" if missing else ""
+    if told.interrupted:
+        early = f"; it was stopped by hand{early}"
     if told.failures:
         noticed = ", ".join(sorted({each.oracle or each.kind for each in told.failures}, key=in_order))
         return f"{len(told.failures):,} of {told.seeds:,} {_histories(told.seeds)} failed: {noticed}{early}"

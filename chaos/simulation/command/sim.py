@@ -6,9 +6,8 @@ what is wrong in the command line or a scenario file, 130 when somebody stopped 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,19 +17,22 @@ if TYPE_CHECKING:
     from chaos.simulation.campaign.campaign import Campaign
     from chaos.simulation.plan import Plan
 
-SEEDS = 1000
-LARGEST_FRESH = 10**12
-"""Fresh seeds are below it: short enough to be read out, and enough of them that no two runs meet."""
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(short_help="Play seeded histories of a simulated fleet, and judge them.")
-@click.option("--seeds", metavar="N", type=click.IntRange(min=1), help=f"How many histories. Default: {SEEDS}.")
+@click.option("--seeds", metavar="N", type=click.IntRange(min=1), help="How many histories. Default: 1000.")
 @click.option(
     "--first-seed",
     metavar="N",
     type=click.IntRange(min=0),
     help="Seeds count from here. Default: a fresh one; it is printed.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="As many histories as are begun within so many seconds, and no more than --seeds where it is given.",
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a core.")
 @click.option(
@@ -53,21 +55,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--output", type=_FILE, help="With --shrink: the file to write. Default: seed-N.yaml.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object; the rest goes to stderr.")
-def sim(
-    seeds: int | None,
-    first_seed: int | None,
-    jobs: int | None,
-    depth: Literal["protocol", "stack"],
-    stop_at: int | None,
-    keep_going: bool,
-    broken_rule: str,
-    seed: int | None,
-    scenario: Path | None,
-    trace: bool,
-    shrink: bool,
-    output: Path | None,
-    as_json: bool,
-) -> int:
+def sim(**options: Any) -> int:
     """Play histories of a simulated fleet in virtual time: real workers and coordinators, and everything that can go
     wrong around them. One seed is one history, byte for byte. Each is judged by the invariants I1 to I27.
 
@@ -76,98 +64,27 @@ def sim(
     fleet sim --seed 4711 --trace        what happened in one of them
     fleet sim --seed 4711 --shrink       a shorter one that fails in the same way
     """
-    many = {
-        "--seeds": seeds,
-        "--first-seed": first_seed,
-        "--jobs": jobs,
-        "--stop-at": stop_at,
-        "--keep-going": keep_going,
-    }
-    one = {"--trace": trace, "--shrink": shrink, "--output": output}
-    if broken_rule == "list":
-        return _list_rules()
-    _known(broken_rule, depth)
-    if seed is None and scenario is None:
-        _refuse(one, "needs --seed or --scenario: it is for one history")
-        if keep_going and stop_at is not None:
-            raise click.UsageError("--keep-going and --stop-at exclude each other")
-        return _campaign(
-            _drawn_up(seeds, first_seed, jobs, depth, broken_rule, None if keep_going else stop_at or 1), as_json
-        )
-    if seed is not None and scenario is not None:
-        raise click.UsageError("--seed and --scenario exclude each other: each is one history")
-    _refuse(many, "is for many histories; --seed and --scenario are for one")
-    if output is not None and not shrink:
-        raise click.UsageError("--output needs --shrink: it is the file that --shrink writes")
-    if shrink and trace:
-        raise click.UsageError(
-            "--shrink and --trace exclude each other: shrink first, then trace the file that it writes"
-        )
+    from chaos.simulation.command import rules
+    from chaos.simulation.command.asked import Asked
+
+    asked = Asked(**options)
+    if asked.broken_rule == "list":
+        for text in rules.lines():
+            click.echo(text)
+        return 0
+    asked.check()
+    if not asked.is_one:
+        rules.check(asked.broken_rule, asked.depth)
+        return _campaign(asked.campaign(), asked.as_json)
     from chaos.simulation.command.history import plan_of
 
-    plan = plan_of(seed, scenario, depth)
-    _known(broken_rule, plan.depth)
-    if shrink:
-        return _shrink(plan, broken_rule, output or Path(f"seed-{plan.seed}.yaml"))
-    return _history(plan, broken_rule, trace, as_json)
+    plan = plan_of(asked.seed, asked.scenario, asked.depth)
+    rules.check(asked.broken_rule, plan.depth)
+    if asked.shrink:
+        from chaos.simulation.command.shorter import shortened
 
-
-def _refuse(given: Mapping[str, object], why: str) -> None:
-    for option, value in given.items():
-        if value is not None and value is not False:
-            raise click.UsageError(f"{option} {why}")
-
-
-def _known(broken_rule: str, depth: str) -> None:
-    """Refuses a rule that nobody can take away, or not at this depth."""
-    if not broken_rule:
-        return
-    from chaos.simulation.removals import REMOVALS
-
-    if broken_rule not in REMOVALS:
-        import difflib
-
-        near = difflib.get_close_matches(broken_rule, REMOVALS, 1)
-        hint = f"did you mean {near[0]}?" if near else "--break list names all"
-        raise click.BadParameter(f"there is no rule {broken_rule}; {hint}", param_hint="--break")
-    depths = REMOVALS[broken_rule].depths
-    if depth not in depths:
-        raise click.BadParameter(f"{broken_rule} is removed at {' and '.join(depths)} depth only", param_hint="--break")
-
-
-def _list_rules() -> int:
-    from chaos.simulation.removals import REMOVALS
-
-    widest = max(map(len, REMOVALS), default=0)
-    for name, removal in sorted(REMOVALS.items()):
-        click.echo(f"{name:<{widest}}  {removal.rule:<4}  {'/'.join(removal.depths):<14}  {removal.sentence}")
-    return 0
-
-
-# -- many histories ----------------------------------------------------------------------------------------------------
-
-
-def _drawn_up(
-    seeds: int | None,
-    first_seed: int | None,
-    jobs: int | None,
-    depth: Literal["protocol", "stack"],
-    broken_rule: str,
-    stop_at: int | None,
-) -> Campaign:
-    import os
-    import secrets
-
-    from chaos.simulation.campaign.campaign import Campaign
-
-    return Campaign(
-        first_seed=secrets.randbelow(LARGEST_FRESH) if first_seed is None else first_seed,
-        seeds=seeds or SEEDS,
-        jobs=min(jobs or len(os.sched_getaffinity(0)), seeds or SEEDS),
-        depth=depth,
-        broken_rule=broken_rule,
-        stop_at=stop_at,
-    )
+        return shortened(plan, asked.broken_rule, asked.output or Path(f"seed-{plan.seed}.yaml"), click.echo)
+    return _history(plan, asked.broken_rule, asked.trace, asked.as_json)
 
 
 def _campaign(campaign: Campaign, as_json: bool) -> int:
@@ -186,9 +103,6 @@ def _campaign(campaign: Campaign, as_json: bool) -> int:
     return EXIT_RUN_TIME if told.failures else 0
 
 
-# -- one history -------------------------------------------------------------------------------------------------------
-
-
 def _history(plan: Plan, broken_rule: str, trace: bool, as_json: bool) -> int:
     import msgspec
 
@@ -202,9 +116,3 @@ def _history(plan: Plan, broken_rule: str, trace: bool, as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(outcome).decode())
     return EXIT_RUN_TIME if outcome.breaches else 0
-
-
-def _shrink(plan: Plan, broken_rule: str, output: Path) -> int:
-    from chaos.simulation.command.shorter import shortened
-
-    return shortened(plan, broken_rule, output, click.echo)

@@ -87,6 +87,17 @@ def test_run_until_stops_in_between_and_goes_on(loop: SimulationLoop) -> None:
     assert (said, loop.now) == ([1.0, 2.0, 3.0], 10.0)
 
 
+def test_a_run_can_be_stopped_and_goes_on(loop: SimulationLoop) -> None:
+    said: list[float] = []
+    for each in (1.0, 2.0, 3.0):
+        loop.call_at(each, lambda: said.append(loop.now))
+    loop.call_at(2.0, loop.stop)
+    assert not loop.run_until(10.0)
+    assert (said, loop.now) == ([1.0, 2.0], 2.0)
+    assert loop.run_until(10.0)
+    assert (said, loop.now) == ([1.0, 2.0, 3.0], 10.0)
+
+
 def test_what_is_put_at_a_true_time_sees_nothing_of_who_put_it(loop: SimulationLoop) -> None:
     colour = ContextVar("colour", default="none")
     seen: list[str] = []
@@ -117,6 +128,28 @@ def test_a_loop_that_does_not_sleep_is_an_error(loop: SimulationLoop, monkeypatc
     with pytest.raises(TimeStandsStill, match=r"1000 steps at 0\.000 s of network"):
         loop.run_until_complete(main())
     loop.close()
+
+
+def test_timers_that_do_not_move_time_are_an_error(loop: SimulationLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agenda, "MOST_AT_ONE_MOMENT", 1000)
+
+    def again() -> None:
+        loop.call_later(0, again)
+
+    again()
+    with pytest.raises(TimeStandsStill, match=r"1000 steps at 0\.000 s of timers"):
+        loop.run_forever()
+    loop.close()
+
+
+def test_an_error_of_a_callback_ends_nothing_else(loop: SimulationLoop) -> None:
+    said: list[float] = []
+    for seconds in (1, 2, 2):
+        loop.call_later(seconds, int, "no")
+        loop.call_later(seconds, lambda: said.append(loop.now))
+    loop.run_forever()
+    assert said == [1, 2, 2]
+    assert [each.at for each in loop.troubles] == [1, 2, 2]
 
 
 def test_it_has_what_the_product_uses_of_asyncio(loop: SimulationLoop) -> None:

@@ -18,7 +18,7 @@ def campaign(seeds: int = 30, *, stop_at: int | None = None) -> Campaign:
 def conducted(plan: Campaign, serve: Callable[[Connection], None] = players.honest) -> Tally:
     tally = Tally()
     with Crew(plan.jobs, clock=time.monotonic, serve=serve) as crew:
-        conduct(plan, crew, tally, lambda: None)
+        conduct(plan, crew, tally, lambda: None, clock=time.monotonic)
     return tally
 
 
@@ -40,9 +40,16 @@ def test_a_campaign_ends_when_enough_has_failed() -> None:
 
 def test_errands_cover_the_seeds_without_gap_or_overlap() -> None:
     for seeds in (1, 2, 49, 101, 1000):
-        errands = list(Campaign(first_seed=7, seeds=seeds, jobs=2).errands())
+        errands = list(Campaign(first_seed=7, seeds=seeds, jobs=2).errands(lambda: 0.0))
         covered = [seed for each in errands for seed in range(each.first_seed, each.first_seed + each.seeds)]
         assert covered == list(range(7, 7 + seeds))
+
+
+def test_a_campaign_of_so_many_seconds_hands_out_no_more_when_they_are_over() -> None:
+    clock = iter(range(100))
+    errands = list(Campaign(first_seed=7, seeds=None, seconds=3.5, jobs=2).errands(lambda: next(clock)))
+
+    assert [each.first_seed for each in errands] == [7, 57, 107]
 
 
 def repeated(serve: Callable[[Connection], None], failures: list[Failure]) -> list[Failure]:
