@@ -124,6 +124,8 @@ class Server:
         """Of the objects: they have a history of their own, which no restore ends."""
         self.front_ends = [FrontEnd(network) for _ in range(replicas)]
         self.brown_out = False
+        self.history = 0
+        """How often it was restored."""
         self._log: dict[Hashable, list[Event]] = {}
         self.hear = hear
         self.request: Arrived | None = None
@@ -160,6 +162,7 @@ class Server:
         wanted = self.network.now - back_seconds
         _, backup = next((each for each in reversed(self._backups) if each[0] <= wanted), self._backups[0])
         self.store.restore(backup)
+        self.history += 1
         self._log = {OBJECTS: self._log.get(OBJECTS, [])}
         self._backups = [(0.0, backup)]
         self.hear(Restored(self.network.now))

@@ -22,7 +22,7 @@ Done = Callable[[Any, Exception | None], None]
 """Takes the answer, or what went wrong."""
 
 LANDS_AFTER_BROWN_OUT = 0.25
-"""Part of the requests that a server had taken before it stopped answering, and carries out afterwards."""
+"""Part of the requests to a server that answers nobody that it carries out afterwards; the others' connections break."""
 
 
 class OpenStream(Protocol):
@@ -40,9 +40,10 @@ class OpenStream(Protocol):
 class Request:
     """One request under way, sent by a process. give_up_at: by the sender's clock.
 
-    direct: `done` only wakes a task of the sender, and may be called by anybody. over: its sender has its answer, or
-    waits for none. gone: its sender has closed the connection, and nothing of it is sent again. late: its sender has
-    seen a broken connection, or the server has held it back.
+    history: of the server, when it was sent; one that is restored has other connections. direct: `done` only wakes a
+    task of the sender, and may be called by anybody. over: its sender has its answer, or waits for none. gone: its
+    sender has closed the connection, and nothing of it is sent again. late: its sender has seen a broken connection, or
+    the server has held it back.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Request:
         "done",
         "give_up_at",
         "gone",
+        "history",
         "late",
         "over",
         "sent_at",
@@ -69,6 +71,7 @@ class Request:
         write: bool,
         direct: bool,
         sent_at: float,
+        history: int,
         seconds: float,
     ) -> None:
         self.act = act
@@ -77,6 +80,7 @@ class Request:
         self.write = write
         self.direct = direct
         self.sent_at = sent_at
+        self.history = history
         self.give_up_at = author.clock() + seconds
         self.context: Context = copy_context()
         self.timer: asyncio.TimerHandle | None = None
@@ -132,6 +136,8 @@ class Wire:
         self.lost_answers = self.lost_requests = self.late = 0
         self.late_seconds = 0.0
         self.drops = self.truncations = 0
+        self.lied = False
+        """An event or a part of a list was left out."""
         self.wrote: Callable[[], None] | None = None
         """Called once after the next write that is accepted, before its answer travels."""
         self.streams: list[OpenStream] = []
@@ -163,7 +169,7 @@ class Wire:
         seconds: how long the sender waits, by its clock.
         """
         now = self.network.now
-        request = Request(act, done, author, write=write, direct=direct, sent_at=now, seconds=seconds)
+        request = Request(act, done, author, write=write, direct=direct, sent_at=now, history=self.server.history, seconds=seconds)
         if author.dead:  # what its last words would send
             return request
         if write and self.lost_requests:
@@ -213,13 +219,15 @@ class Wire:
         elif self.server.brown_out:
             self.hits["brown-out"] += 1
             self._arm(request)
-            if self.rng.random() < LANDS_AFTER_BROWN_OUT:
-                request.late = True
-                self._queued.append(request)
+            request.late = True
+            self._queued.append(request)
         else:
             self._carry_out(request)
 
     def _carry_out(self, request: Request) -> None:
+        if request.history != self.server.history:
+            self._break_off(request)
+            return
         answer, error = None, None
         try:
             answer = self.server.carry_out(request)
@@ -280,13 +288,20 @@ class Wire:
         """After a brown-out: what it had taken is carried out, and then it goes on."""
         queued, self._queued = self._queued, []
         for request in queued:
-            self.network.at(self.network.now + 0.2 * self.rng.random(), self._carry_out, request)
+            lands = self.rng.random() < LANDS_AFTER_BROWN_OUT
+            then = self._carry_out if lands else self._break_off
+            self.network.at(self.network.now + 0.2 * self.rng.random(), then, request)
         self.flush()
 
     def disarm(self) -> None:
         """Nothing that was ordered for later goes wrong any more; what is held lands."""
         self.lost_answers = self.lost_requests = self.late = self.drops = self.truncations = 0
         self.wrote = None
+        if self.lied:
+            # Nobody can see what a server leaves out without a sign: the front end that did so is started anew.
+            self.lied = False
+            for stream in tuple(self.streams):
+                stream.break_off(True)
         landing, self._landing = self._landing, []
         for request in landing:
             self._carry_out(request)
