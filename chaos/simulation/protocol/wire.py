@@ -22,7 +22,8 @@ Done = Callable[[Any, Exception | None], None]
 """Takes the answer, or what went wrong."""
 
 LANDS_AFTER_BROWN_OUT = 0.25
-"""Part of the requests to a server that answers nobody that it carries out afterwards; the others' connections break."""
+"""Part of the requests whose senders have given them up meanwhile that a server has taken all the same, and carries
+out when it answers again. Those that somebody still waits for it carries out in any case."""
 
 
 class OpenStream(Protocol):
@@ -145,7 +146,7 @@ class Wire:
         self._back: list[tuple[Request, Any, Exception | None]] = []
         self._landing: list[Request] = []
         self._queued: list[Request] = []
-        """The server had taken them before it stopped answering."""
+        """They came while the server answered nobody."""
 
     def latency(self) -> float:
         drawn = self.rng.random()
@@ -219,7 +220,6 @@ class Wire:
         elif self.server.brown_out:
             self.hits["brown-out"] += 1
             self._arm(request)
-            request.late = True
             self._queued.append(request)
         else:
             self._carry_out(request)
@@ -285,12 +285,14 @@ class Wire:
                 stream.flush()
 
     def server_is_back(self) -> None:
-        """After a brown-out: what it had taken is carried out, and then it goes on."""
+        """After a brown-out: it goes on with what had come."""
         queued, self._queued = self._queued, []
         for request in queued:
-            lands = self.rng.random() < LANDS_AFTER_BROWN_OUT
-            then = self._carry_out if lands else self._break_off
-            self.network.at(self.network.now + 0.2 * self.rng.random(), then, request)
+            if request.over:
+                if self.rng.random() >= LANDS_AFTER_BROWN_OUT:
+                    continue
+                request.late = True
+            self.network.at(self.network.now + 0.2 * self.rng.random(), self._carry_out, request)
         self.flush()
 
     def disarm(self) -> None:
