@@ -94,7 +94,8 @@ class Life:
 class Scene:
     """open: tenures under which reconciles run, in the order in which they began. lives: the latest process by name.
 
-    wanted_shards: that people ask for; None where a restore took away what they had asked for. healed_at: None while things may go wrong.
+    wanted_shards: that people ask for; None where a restore took away what they had asked for. healed_at: None while
+    things may go wrong.
     """
 
     def __init__(self, store: Store, *, lease_seconds: float, shards: int) -> None:

@@ -170,7 +170,9 @@ class Wire:
         seconds: how long the sender waits, by its clock.
         """
         now = self.network.now
-        request = Request(act, done, author, write=write, direct=direct, sent_at=now, history=self.server.history, seconds=seconds)
+        request = Request(
+            act, done, author, write=write, direct=direct, sent_at=now, history=self.server.history, seconds=seconds
+        )
         if author.dead:  # what its last words would send
             return request
         if write and self.lost_requests:
