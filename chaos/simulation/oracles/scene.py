@@ -94,7 +94,8 @@ class Life:
 class Scene:
     """open: tenures under which reconciles run, in the order in which they began. lives: the latest process by name.
 
-    wanted_shards: that people have asked for last; None: whatever there is. healed_at: None while things may go wrong.
+    wanted_shards: that people ask for; None where a restore took away what they had asked for. healed_at: None while
+    things may go wrong.
     """
 
     def __init__(self, store: Store, *, lease_seconds: float, shards: int) -> None:
@@ -149,9 +150,8 @@ class Scene:
 
     def hears_restored(self, restored: Restored) -> None:
         self.restored_at, self.restore_uncovered = restored.at, False
-        found = self.store.records.get((Kind.DOCUMENT, str(DocumentName.CONFIG)))
-        # What people asked for since the backup is undone with everything else; without a config nobody asks.
-        self.wanted_shards = parse_config(found.text).shards.count if isinstance(found, Document) else None
+        config = self.store.records.get((Kind.DOCUMENT, str(DocumentName.CONFIG)))
+        self.wanted_shards = parse_config(config.text).shards.count if isinstance(config, Document) else None
 
     def hears_healed(self, healed: Healed) -> None:
         self.healed_at = healed.at

@@ -129,11 +129,12 @@ class Server:
         """Of the objects: they have a history of their own, which no restore ends."""
         self.front_ends = [FrontEnd(network) for _ in range(replicas)]
         self.brown_out = False
+        self.history = 0
+        """How often it was restored."""
         self._log: dict[Hashable, list[Event]] = {}
         self.hear = hear
         self.request: Arrived | None = None
         """The one that is being carried out; None for what people do."""
-        self._restores = 0
         self._backups: list[tuple[float, LocalStore]] = [(0.0, self.store.backup())]
 
     def carry_out(self, request: Arrived) -> Any:
@@ -165,8 +166,8 @@ class Server:
         """Its records go back to the last backup before; the objects are somebody else's matter, and stay."""
         wanted = self.network.now - back_seconds
         _, backup = next((each for each in reversed(self._backups) if each[0] <= wanted), self._backups[0])
-        self._restores += 1
-        backup.revision += self._restores % HISTORIES - backup.revision % HISTORIES
+        self.history += 1
+        backup.revision += self.history % HISTORIES - backup.revision % HISTORIES
         self.store.restore(backup)
         self._log = {OBJECTS: self._log.get(OBJECTS, [])}
         self._backups = [(0.0, backup)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from chaos.simulation.happenings import Healed
+from chaos.simulation.happenings import Healed, Restored, Struck
 from chaos.simulation.oracles.ends import AtRest, SoonOwned, WantedComesTrue
 from chaos.simulation.outcome import Breach
+from chaos.simulation.strikes import Reshard
+from fleet.records.object_names import Kind
+from fleet.records.record import Document, DocumentName
 from shards.keyrange import KeyRange
 from tests.unit.chaos.simulation.oracles.history import FIRST, SECOND, History
 
@@ -83,3 +86,21 @@ def test_a_fleet_at_rest_writes_neither_maps_nor_shard_records() -> None:
     assert history.jury.settled(3.5) == "map only was written 0.500 s ago"
     history.member(4.0, "a/1", "a", 1, renewals=2)
     assert history.jury.settled(4.1) is None
+
+
+def test_what_people_asked_for_is_gone_with_the_config_that_a_restore_took_away() -> None:
+    history = History(WantedComesTrue)
+    settled(history)
+    history.jury.hear(Struck(4.0, Reshard(at=4.0, shards=6)))
+    assert "6 are asked for" in str(history.jury.settled(5.0))
+    history.jury.hear(Restored(5.0))
+    assert history.jury.settled(6.0) is None
+
+
+def test_after_a_restore_the_config_that_is_back_says_what_is_asked_for() -> None:
+    history = History(WantedComesTrue)
+    settled(history)
+    text = "fleet: web\ncontroller: a:b\nshards: {count: 5}\n"
+    history.store.records[Kind.DOCUMENT, str(DocumentName.CONFIG)] = Document(DocumentName.CONFIG, text, "7")
+    history.jury.hear(Restored(5.0))
+    assert "5 are asked for" in str(history.jury.settled(6.0))
