@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
@@ -44,11 +45,13 @@ class Store(Protocol):
 TWIN = "-twin"
 
 
+@lru_cache(maxsize=4096)
 def name_of(process: str) -> str:
     """As strikes say it: "a" of "a/2", "a-twin" of "a-twin/1"."""
     return process.partition("/")[0]
 
 
+@lru_cache(maxsize=4096)
 def member_of(process: str) -> str:
     """The member that the process says it is: "a" of both."""
     return name_of(process).removesuffix(TWIN)

@@ -66,6 +66,7 @@ class ProtocolFleet(Surroundings):
     def _trouble(self, trouble: Trouble) -> None:
         """What nobody caught: an error of the model ends the history as what it is."""
         self.troubles.append(trouble)
+        self.loop.stop()
 
     def check(self) -> None:
         """Raises what went wrong in the model, or was caught by nobody in a process that lives."""

@@ -54,6 +54,8 @@ class _History:
         if self._say is not None and not is_routine(happening):
             self._say(happening.at, sentence_of(happening))
         self._jury.hear(happening)
+        if self._jury.breaches:
+            self.fleet.loop.stop()
         if self._also is not None:
             self._also(happening)
 
@@ -97,8 +99,8 @@ class _History:
 
     def _goes_on(self, until: float) -> bool:
         """Time passes until then. False: there was a breach."""
-        while self.fleet.now < until and not self._jury.breaches:
-            self.fleet.advance(min(until - self.fleet.now, STEP_SECONDS))
+        if not self._jury.breaches:
+            self.fleet.advance(until - self.fleet.now)
         return not self._jury.breaches
 
     def _outcome(self, settled_seconds: float | None) -> Outcome:
