@@ -39,7 +39,6 @@ class OpenWatch:
         wire = self._wire
         if wire.drops and self._watcher.droppable:
             wire.drops -= 1
-            wire.lied = True
             wire.hits["dropped-events"] += 1
             return
         self._due = max(self._due, wire.network.now + wire.latency())

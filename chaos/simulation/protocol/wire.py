@@ -137,8 +137,6 @@ class Wire:
         self.lost_answers = self.lost_requests = self.late = 0
         self.late_seconds = 0.0
         self.drops = self.truncations = 0
-        self.lied = False
-        """An event or a part of a list was left out."""
         self.wrote: Callable[[], None] | None = None
         """Called once after the next write that is accepted, before its answer travels."""
         self.streams: list[OpenStream] = []
@@ -301,11 +299,6 @@ class Wire:
         """Nothing that was ordered for later goes wrong any more; what is held lands."""
         self.lost_answers = self.lost_requests = self.late = self.drops = self.truncations = 0
         self.wrote = None
-        if self.lied:
-            # Nobody can see what a server leaves out without a sign: the front end that did so is started anew.
-            self.lied = False
-            for stream in tuple(self.streams):
-                stream.break_off(True)
         landing, self._landing = self._landing, []
         for request in landing:
             self._carry_out(request)
