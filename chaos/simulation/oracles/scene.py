@@ -8,7 +8,18 @@ from functools import lru_cache
 from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
-from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, Reshard, StaleReplica, TruncatedList
+from chaos.simulation.strikes import (
+    BrownOut,
+    ClockRate,
+    Delete,
+    DroppedEvents,
+    Edit,
+    Reshard,
+    Restore,
+    StaleReplica,
+    Steal,
+    TruncatedList,
+)
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
 from fleet.configuration.config_file import parse_config
@@ -113,6 +124,7 @@ class Scene:
         """Whether a process has begun within a lease of the last restore: it knows of none (decision 23)."""
         self._clocks_wrong_until = float("-inf")
         self._calm_from: dict[str, float] = {}
+        self._server_calm_from = self._hands_at = float("-inf")
         self._misses: set[str] = set()
 
     # -- the records ------------------------------------------------------------------------------------------------
@@ -190,6 +202,10 @@ class Scene:
             self._misses.add(strike.process)
         seconds = 0.0 if struck.over else getattr(strike, "seconds", 0.0)
         whom = "" if isinstance(strike, BrownOut | StaleReplica) else getattr(strike, "process", "")
+        if isinstance(strike, BrownOut | StaleReplica):
+            self._server_calm_from = max(self._server_calm_from, struck.at + seconds)
+        elif isinstance(strike, Delete | Edit | Steal | Restore):
+            self._hands_at = struck.at
         self._calm_from[whom] = max(self._calm_from.get(whom, 0.0), struck.at + seconds)
 
     # -- what may be held against whom ------------------------------------------------------------------------------
@@ -207,8 +223,9 @@ class Scene:
         return name_of(process) in self._misses
 
     def only_the_server_failed(self, name: str, at: float, seconds: float) -> bool:
-        """Whether in the last seconds something was wrong with the server, and nothing with this member."""
-        return at - self._calm_from.get(name, 0.0) > seconds > at - self._calm_from.get("", float("-inf"))
+        """Whether in the last seconds something was wrong with the server, and nothing with this member or with what
+        the records say."""
+        return min(at - self._calm_from.get(name, 0.0), at - self._hands_at) > seconds > at - self._server_calm_from
 
     def holds(self, at: float) -> bool:
         """Whether what rests on time and on what everybody knows is promised now: no clock is wrong, and nobody acts on
