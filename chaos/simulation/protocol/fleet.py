@@ -167,7 +167,8 @@ class ProtocolFleet(Surroundings):
     def _end(self, name: str, how: Literal["crashed", "left", "died"]) -> None:
         node = self.nodes.pop(name)
         process = node.process
-        process.kill()
+        with self._inside():
+            process.kill()
         node.wire.forget(process)
         self._hear(Lived(self.now, process.label, how))
         for each in [each for each in self._open.values() if each.process == process.label]:
