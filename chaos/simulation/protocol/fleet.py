@@ -135,6 +135,7 @@ class ProtocolFleet(Surroundings):
             shards=self.shape.shards,
             lease_seconds=self.shape.lease_seconds,
             looks_out=self._seed % LOOKOUT_EVERY == 0,
+            standby_deadline_seconds=self.shape.standby_deadline_seconds,
         )
         self._hear(Lived(self.now, made.label, "started"))
         with self._inside():

@@ -47,7 +47,7 @@ class _History:
         self._say = say
         self._also = hear
         self.fleet = ProtocolFleet(plan.shape, plan.seed, hear=self._hear)
-        self._jury = Jury(self.fleet.store, lease_seconds=plan.shape.lease_seconds, shards=plan.shape.shards)
+        self._jury = Jury(self.fleet.store, lease_seconds=plan.shape.lease_seconds)
         self._rng = random.Random(f"{plan.seed} world")
 
     def _hear(self, happening: Happening) -> None:
