@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-stamp
 PYTEST := $(BIN)/pytest
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-rebalancing clean
+.PHONY: help setup demo check format unit contract integration model sim sim-long cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-coordinator bench-rebalancing clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,13 @@ integration: setup cluster ## whole fleets, on both servers; and the test cluste
 model: setup ## the ownership protocol, exhaustively, within the smaller fault budgets (about a minute)
 	$(PYTEST) tests/model
 
+sim: setup ## two minutes of fresh simulated histories, all in which something was found once, and the scenarios (SECONDS=120)
+	SIM_SECONDS=$(or $(SECONDS),120) $(PYTEST) tests/simulation tests/scenarios
+
+sim-long: setup ## a million histories of the protocol and ten thousand of the whole stack (SEEDS= and STACK_SEEDS= for others): hours
+	$(BIN)/fleet sim --seeds $(or $(SEEDS),1000000) --keep-going --json | tee sim-protocol.json
+	$(BIN)/fleet sim --seeds $(or $(STACK_SEEDS),10000) --depth stack --keep-going --json | tee sim-stack.json
+
 cluster: setup ## build the real API server for tests, kubectl and promtool, unless cached (about twelve minutes from nothing)
 	$(BIN)/python -m tests.cluster.build
 	$(BIN)/python -m tests.clients.kubectls
@@ -74,7 +81,7 @@ simulate-watches: setup ## a day of faults between informers and a server, in vi
 fuzz: setup ## readers of what others wrote, MINUTES=10 each, two at a time; READER= for one
 	$(BIN)/python -m tests.fuzz.long --minutes $(or $(MINUTES),10) $(if $(READER),--reader $(READER))
 
-test: check cluster ## everything: check, then all tests that need a server, then the model
+test: check cluster ## everything: check, then all tests that need a server, the simulation's slice, and the model
 	$(PYTEST) tests --ignore=tests/unit --ignore=tests/clients/test_peers.py
 
 test-long: test histories peers simulate-watches ## everything, new histories, foreign controllers, a day of watch faults, and the protocol model with its full budgets and every removed rule
@@ -100,6 +107,9 @@ bench-store: setup ## the store: memory an object, CPU of ingest and reads, long
 
 bench-staleness: setup ## one stale key among 10,000, late watches, the gate's CPU; likewise (three minutes; DOCS=1)
 	$(BIN)/python -m benchmarks.staleness
+
+bench-coordinator: setup ## CPU of one look of a coordinator, up to 1,024 ranges and 64 members; likewise
+	$(BIN)/python -m benchmarks.coordinator
 
 bench-rebalancing: setup cluster ## handovers, deaths, rolling restarts, resharding, plans; likewise (an hour; ROWS= for some, QUICK=1, DOCS=1)
 	$(BIN)/python -m benchmarks.rebalancing

@@ -6,19 +6,17 @@ wrong in the command line or the experiment; 130 for Ctrl-C or SIGTERM, after th
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import click
 import msgspec
 
 from chaos.dev import DevTarget
 from chaos.experiment import load_experiment, names
+from chaos.interrupts import sigterm_as_ctrl_c
 from chaos.journal import Journal
 from chaos.report import activity_line, verdict_line
 from chaos.runner import Runner
@@ -71,7 +69,7 @@ def run(experiment: str, as_json: bool, log_file: Path | None) -> int:
         click.echo(text, err=as_json)
 
     say(loaded.title)
-    with _sigterm_as_ctrl_c(), DevTarget(loaded.target, say=say, log_file=log_file) as target:
+    with sigterm_as_ctrl_c(), DevTarget(loaded.target, say=say, log_file=log_file) as target:
         journal = Runner(
             loaded,
             target,
@@ -90,20 +88,6 @@ def _exit_code(journal: Journal) -> int:
     if journal.status == "interrupted":
         return EXIT_INTERRUPTED
     return 0 if journal.passed else EXIT_DEVIATED
-
-
-@contextlib.contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """The rollbacks run after a SIGTERM too, and the fleet is ended."""
-
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `fleet`. Its commands are in `fleet.commands`, one file each.
+"""The command `fleet`. Its commands are in `fleet.commands`, one file each; other packages add theirs (plugins.py).
 
 What can be wrong is said in one sentence on standard error; --traceback shows where it came from. Imports are made
 where they are used, so that `fleet version` and every refusal are quick.
@@ -18,6 +18,7 @@ from fleet.commands.drain import drain, undrain
 from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.commands.freeze import freeze, unfreeze
 from fleet.commands.plan import plan
+from fleet.commands.plugins import PluginGroup
 from fleet.commands.quarantine import quarantine
 from fleet.commands.reshard import reshard
 from fleet.commands.run import run
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_RUN_TIME
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=PluginGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--traceback", "with_traceback", is_flag=True, help="Show where an error came from.")
 @click.pass_obj
 def cli(options: dict[str, bool], with_traceback: bool) -> None:

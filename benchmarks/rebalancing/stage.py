@@ -157,6 +157,16 @@ class Stage:
 
         await self.until(even, within_seconds=within_seconds, what=f"{ranges} ranges are spread over {sorted(names)}")
 
+    async def until_spread(self, members: Iterable[str], ranges: int, *, within_seconds: float = 90.0) -> None:
+        """All ranges are open, and each of these members has one at least: plans go by load, not by numbers."""
+        names = set(members)
+
+        def spread() -> bool:
+            held = self.holders()
+            return len(held) == ranges and names <= set(held.values())
+
+        await self.until(spread, within_seconds=within_seconds, what=f"{sorted(names)} have a part of {ranges} ranges")
+
     async def until_joined(self, pod: str, above_epoch: int, *, within_seconds: float) -> None:
         """The member of a pod with one worker holds its Lease, under an epoch above that one. Raises NotReached."""
         deadline = time.monotonic() + within_seconds

@@ -68,10 +68,22 @@ class Acted(NamedTuple):
     based_on: int
     version: int
     sent_at: float
+    late: bool = False
+    """Its sender had seen a broken connection before, or something held it on the wire."""
+
+
+class Read(NamedTuple):
+    """The server answered a live read of one record. version: that it showed, "" for none."""
+
+    at: float
+    process: str
+    kind: Kind
+    name: str
+    version: str
 
 
 class Changed(NamedTuple):
-    """Somebody else changed an object: its owner is to act on it."""
+    """Somebody else made or changed an object: its owner is to act on it."""
 
     at: float
     key: int
@@ -108,4 +120,4 @@ class Healed(NamedTuple):
     at: float
 
 
-Happening = Written | Restored | Opened | Closed | Acted | Changed | Stepped | Lived | Struck | Healed
+Happening = Written | Restored | Opened | Closed | Acted | Read | Changed | Stepped | Lived | Struck | Healed

@@ -23,7 +23,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """breaches: in order of their times; the first ends the history. seconds: that passed in the simulation.
 
     settled_seconds: from the healing until all was as it should be; None where a breach came first. checks: how often
-    each oracle was asked, by its id. digest: SHA-256 of the trace's lines, "" where it was not asked for.
+    each oracle was asked, by its id. hits: how often each strike met something, by its tag. digest: SHA-256 of the
+    trace's lines, "" where nobody heard them.
     """
 
     seed: int
@@ -31,4 +32,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     settled_seconds: float | None = None
     checks: dict[str, int] = msgspec.field(default_factory=dict)
+    hits: dict[str, int] = msgspec.field(default_factory=dict)
     digest: str = ""

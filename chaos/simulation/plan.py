@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from string import ascii_lowercase
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from chaos.simulation.strikes import AnyStrike
+from chaos.simulation.strikes import FASTEST, SLOWEST, AnyStrike, ClockRate, Seconds
 
 Depth = Literal["protocol", "stack"]
+
+
+def worker_name(index: int) -> str:
+    """From 0: a to z, then a1 to z1."""
+    return ascii_lowercase[index % 26] + (str(index // 26) if index >= 26 else "")
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """workers, agents: processes at the start. replicas: front ends of the server. objects: primaries there are."""
 
-    workers: int = 3
-    agents: int = 2
-    shards: int = 4
-    replicas: int = 2
-    objects: int = 8
-    lease_seconds: float = 2.0
+    workers: Annotated[int, Meta(ge=1, le=100)] = 3
+    agents: Annotated[int, Meta(ge=1, le=100)] = 2
+    shards: Annotated[int, Meta(ge=1, le=256)] = 4
+    replicas: Annotated[int, Meta(ge=1, le=10)] = 2
+    objects: Annotated[int, Meta(ge=0, le=10_000)] = 8
+    lease_seconds: Annotated[float, Meta(ge=0.1, le=600)] = 2.0
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """`a`, `b`, ..."""
+        return tuple(worker_name(index) for index in range(self.workers))
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """`agent-1`, `agent-2`, ..."""
+        return tuple(f"agent-{number}" for number in range(1, self.agents + 1))
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,8 +46,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     strikes: in order of their times. chaos_seconds: then everything heals, whatever it is.
     """
 
-    seed: int
+    seed: Annotated[int, Meta(ge=0)]
     depth: Depth = "protocol"
     shape: Shape = Shape()
     strikes: tuple[AnyStrike, ...] = ()
-    chaos_seconds: float = 6.0
+    chaos_seconds: Seconds = 6.0
+
+    @property
+    def beyond(self) -> bool:
+        """Whether a clock leaves its margin, so that nothing that rests on durations is promised."""
+        return any(isinstance(each, ClockRate) and not SLOWEST <= each.rate <= FASTEST for each in self.strikes)

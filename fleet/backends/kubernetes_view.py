@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 from fleet.backends.record_api import RecordApi, resource_of, scope_of
 from fleet.backends.record_cache import CachedView, Record, RecordCache
+from fleet.backends.record_link import RecordLink
 from fleet.records.coordination import ProtocolMismatch
 from fleet.records.object_names import Kind
 from shards.clock import Clock
@@ -16,12 +18,9 @@ from shards.informers.informer import Informer
 from shards.keyrange import WHOLE, PartitionKey
 from shards.objects import ObjectName
 from shards.stores.store import Change as StoreChange
-from shards.versions import at_least
 from shards.watching.source import FilterMode, Source
 
 log = logging.getLogger(__name__)
-
-_NEVER = float("-inf")
 
 
 class KubernetesView(CachedView):
@@ -69,22 +68,14 @@ class KubernetesView(CachedView):
         self._cache.close()
 
 
-class _Link:
-    """One collection's informer, and what it says to the cache.
-
-    Invariant: while `_relisting`, the informer may still be in the history before a restore, and is not listened to.
-    """
+class _Link(RecordLink):
+    """One collection's informer, as a link's feed."""
 
     def __init__(self, kind: Kind, api: RecordApi, cache: RecordCache, clock: Clock, rng: random.Random) -> None:
-        self.kind = kind
+        super().__init__(kind, cache, clock, partial(api.list_records, kind, strict=False))
+        self.feed = self
         self._api = api
-        self._cache = cache
-        self._clock = clock
         self._mismatches: dict[str, ProtocolMismatch] = {}
-        self._regressions = 0
-        self._restarts = 0
-        self._relisting: asyncio.Future[str] | None = None
-        self._heard = self._live = _NEVER
         # The whole key space under the key that every object has: no object of the scope is left out.
         source = Source(
             resource_of(kind), WHOLE, PartitionKey.UID, scope_of(kind, api.names), FilterMode.LOCAL, "primary"
@@ -92,8 +83,8 @@ class _Link:
         self._informer = Informer(
             api.transport,
             source,
-            handler=self._changed,
-            on_progress=self._progressed,
+            handler=self._handle,
+            on_progress=self.progressed,
             clock=clock,
             rng=rng,
             namespace=api.names.namespace,
@@ -105,65 +96,45 @@ class _Link:
     def trouble(self) -> str:
         return next((str(error) for error in self._mismatches.values()), self._informer.trouble)
 
-    @property
-    def confirmed_at(self) -> float:
-        """What the informer holds counts, and what it was confirmed with; not that a server accepts a watch."""
-        if self._relisting is None:
-            self._heard = self._informer.current_at
-        return max(self._heard, self._live)
-
-    async def confirm(self) -> None:
-        """One live list. Raises CoordinationUnavailable."""
-        began, before, restarts = self._clock(), self._cache.complete(self.kind), self._restarts
-        found, version = await self._api.list_records(self.kind, strict=False)
-        now = self._cache.complete(self.kind)
-        if before and restarts == self._restarts and not at_least(version, before) and not at_least(version, now):
-            self._went_back(found, version)
-        else:
-            # After a restart meanwhile, `before` was of the other history: only what the cache holds now compares.
-            self._cache.listed(self.kind, found, version)
-        if self._relisting is not None or at_least(version, self._informer.store.resource_version or version):
-            # The list had no such record, and the watch does not know better.
-            self._mismatches.clear()
-        self._live = max(self._live, began)
-
-    def _went_back(self, found: Mapping[str, Record], version: str) -> None:
-        log.warning("%s records: resource versions went back to %s", self.kind, version)
-        self._restarts += 1
-        self._cache.restarted(self.kind, found, version)
-        self._relisting = self._informer.relist()
-        self._relisting.add_done_callback(self._relisted)
-
-    def _relisted(self, outcome: asyncio.Future[str]) -> None:
-        if outcome is self._relisting and not outcome.cancelled():
-            self._relisting = None
-            self._regressions = self._informer.store.regressions
-            self._cache.listed(self.kind, self._everything(), self._informer.store.resource_version)
-
-    def _changed(self, change: StoreChange) -> None:
+    def _handle(self, change: StoreChange) -> None:
         meta = change.new or change.old
-        store = self._informer.store
-        if meta is None or self._relisting is not None or store.regressions != self._regressions:
-            return
-        self._cache.watched(self.kind, meta.name, self._record(meta.name), store.resource_version)
+        if meta is not None:
+            self.changed(meta.name)
 
-    def _progressed(self) -> None:
-        store = self._informer.store
-        if self._relisting is not None or not store.resource_version:
-            return
-        if store.regressions != self._regressions:
-            self._regressions = store.regressions
-            self._restarts += 1
-            self._cache.restarted(self.kind, self._everything(), store.resource_version)
-        elif self._informer.synced.is_set():
-            self._cache.progressed(self.kind, store.resource_version, lambda name: self._object(name) in store)
-
-    def _everything(self) -> dict[str, Record]:
+    def _knows_better(self) -> None:
+        # The list had no such record, and the watch does not know better.
         self._mismatches.clear()
-        records = ((meta.name, self._record(meta.name)) for meta in self._informer.store.metas())
+
+    # -- the feed ---------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> str:
+        return self._informer.store.resource_version
+
+    @property
+    def regressions(self) -> int:
+        return self._informer.store.regressions
+
+    @property
+    def current_at(self) -> float:
+        return self._informer.current_at
+
+    @property
+    def synced(self) -> bool:
+        return self._informer.synced.is_set()
+
+    def relist(self) -> asyncio.Future[str]:
+        return self._informer.relist()
+
+    def everything(self) -> dict[str, Record]:
+        self._mismatches.clear()
+        records = ((meta.name, self.record(meta.name)) for meta in self._informer.store.metas())
         return {name: record for name, record in records if record is not None}
 
-    def _record(self, name: str) -> Record | None:
+    def holds(self, name: str) -> bool:
+        return self._object(name) in self._informer.store
+
+    def record(self, name: str) -> Record | None:
         """What the informer holds under the name; a foreign one for a record of another protocol, if one can be."""
         raw = self._informer.store.raw(self._object(name))
         self._mismatches.pop(name, None)

@@ -7,6 +7,7 @@ own, with faults of its own. Deterministic: versions and UIDs are counted, and n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar, cast
 
 from fleet.backends.local_store import Faults, LocalStore
@@ -56,8 +57,7 @@ class LocalCoordination:
         return cast("MemberRecord | None", await self._read(Kind.MEMBER, name))
 
     async def list_members(self) -> list[MemberRecord]:
-        await self.faults.reach()
-        return cast("list[MemberRecord]", list(self.store.of(Kind.MEMBER).values()))
+        return cast("list[MemberRecord]", await self._list(Kind.MEMBER))
 
     async def write_member(self, new: MemberRecord, replaces: str, *, not_after: float | None = None) -> MemberRecord:
         return await self._write(Kind.MEMBER, new.name, new, replaces, not_after)
@@ -69,8 +69,7 @@ class LocalCoordination:
         return cast("ShardRecord | None", await self._read(Kind.SHARD, _shard_name(wanted)))
 
     async def list_shards(self) -> list[ShardRecord]:
-        await self.faults.reach()
-        return cast("list[ShardRecord]", list(self.store.of(Kind.SHARD).values()))
+        return cast("list[ShardRecord]", await self._list(Kind.SHARD))
 
     async def write_shard(self, new: ShardRecord, replaces: str, *, not_after: float | None = None) -> ShardRecord:
         return await self._write(Kind.SHARD, _shard_name(new.range), new, replaces, not_after)
@@ -104,22 +103,29 @@ class LocalCoordination:
             view.deliver()
 
     async def _read(self, kind: Kind, name: str) -> Record | CoordinatorRecord | None:
-        await self.faults.reach()
-        found = self.store.records.get((kind, name))
+        found = await self._send(lambda: self.store.get(kind, name), write=False)
         self._note(kind, name, found)
         return found
 
+    async def _list(self, kind: Kind) -> list[Record]:
+        return await self._send(lambda: list(self.store.of(kind).values()), write=False)
+
     async def _write(self, kind: Kind, name: str, new: W, replaces: str, not_after: float | None) -> W:
-        await self.faults.reach()
-        if not_after is not None and self.clock() >= not_after:
-            raise CoordinationUnavailable("not sent: the deadline has passed")
-        written = self._carried_out(lambda: self.store.put(kind, name, new, replaces))
+        act = partial(self.store.put, kind, name, new, replaces)
+        written = await self._send(act, write=True, not_after=not_after)
         self._note(kind, name, written)
         return written
 
     async def _delete(self, kind: Kind, name: str, record: MemberRecord | ShardRecord) -> None:
+        await self._send(partial(self.store.delete, kind, name, uid=record.uid, version=record.version), write=True)
+
+    async def _send(self, act: Callable[[], T], *, write: bool, not_after: float | None = None) -> T:
+        """One request: the way to the store, `act` there, and the way back. Everything that is asked comes through
+        here. Raises what `act` does, and CoordinationUnavailable."""
         await self.faults.reach()
-        self._carried_out(lambda: self.store.delete(kind, name, uid=record.uid, version=record.version))
+        if not_after is not None and self.clock() >= not_after:
+            raise CoordinationUnavailable("not sent: the deadline has passed")
+        return self._carried_out(act) if write else act()
 
     def _carried_out(self, act: Callable[[], T]) -> T:
         if self.faults.lost_requests:

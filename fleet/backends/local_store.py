@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar, cast
 
 from fleet.backends.record_cache import Record
-from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.records.coordination import CasConflict, CoordinationUnavailable, MapUnreadable
 from fleet.records.object_names import Kind
 from fleet.records.record import CoordinatorRecord, Document, MemberRecord, ShardRecord, StoredMap
 
@@ -38,13 +38,20 @@ class Faults:
             raise CoordinationUnavailable("the store cannot be reached")
 
 
+class Unreadable(NamedTuple):
+    """What is left of a map that somebody edited until it could not be read."""
+
+    version: str
+
+
 class Step(NamedTuple):
-    """One step of the store's history. found None: deleted."""
+    """One step of the store's history. found None: deleted. before None: created."""
 
     kind: Kind
     name: str
-    found: Record | None
+    found: Record | CoordinatorRecord | Unreadable | None
     at: str
+    before: Record | CoordinatorRecord | Unreadable | None = None
 
 
 @dataclass(slots=True)
@@ -56,12 +63,23 @@ class LocalStore:
     """
 
     revision: int = 1
-    records: dict[tuple[Kind, str], Record | CoordinatorRecord] = field(default_factory=dict)
+    records: dict[tuple[Kind, str], Record | CoordinatorRecord | Unreadable] = field(default_factory=dict)
     listeners: list[Callable[[Step | None], None]] = field(default_factory=list)
 
     def of(self, kind: Kind) -> dict[str, Record]:
-        """All records of a kind that views follow, by name."""
-        return {name: cast("Record", found) for (each, name), found in self.records.items() if each is kind}
+        """All records of a kind that views follow and that can be read, by name."""
+        return {
+            name: cast("Record", found)
+            for (each, name), found in self.records.items()
+            if each is kind and not isinstance(found, Unreadable)
+        }
+
+    def get(self, kind: Kind, name: str) -> Record | CoordinatorRecord | None:
+        """As a request for one object answers it. Raises MapUnreadable."""
+        found = self.records.get((kind, name))
+        if isinstance(found, Unreadable):
+            raise MapUnreadable("somebody has edited the map", found.version)
+        return found
 
     def put(self, kind: Kind, name: str, new: W, replaces: str) -> W:
         """Raises CasConflict."""
@@ -73,8 +91,7 @@ class LocalStore:
         uid = found.uid if isinstance(found, MemberRecord | ShardRecord) else f"uid-{self.revision}"
         written = _stamped(new, str(self.revision), uid)
         self.records[kind, name] = written
-        if not isinstance(written, CoordinatorRecord):
-            self._tell(Step(kind, name, written, written.version))
+        self._tell(Step(kind, name, written, written.version, found))
         return written
 
     def delete(self, kind: Kind, name: str, *, uid: str, version: str) -> None:
@@ -86,7 +103,22 @@ class LocalStore:
             raise CasConflict(f"{kind} {name} is at version {found.version!r}, not at {version!r}")
         self.revision += 1
         del self.records[kind, name]
-        self._tell(Step(kind, name, None, str(self.revision)))
+        self._tell(Step(kind, name, None, str(self.revision), found))
+
+    def edit(self, kind: Kind, name: str, record: Record | CoordinatorRecord | Unreadable | None) -> None:
+        """By hand, as with kubectl: nobody is asked, and every view hears of it. None: delete."""
+        found = self.records[kind, name]
+        self.revision += 1
+        version = str(self.revision)
+        if record is None:
+            del self.records[kind, name]
+        else:
+            if isinstance(record, StoredMap | Document | Unreadable):
+                record = record._replace(version=version)
+            else:
+                record = replace(record, version=version)
+            self.records[kind, name] = record
+        self._tell(Step(kind, name, record, version, found))
 
     def backup(self) -> LocalStore:
         """The records as they are now, for `restore`."""

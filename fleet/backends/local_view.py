@@ -6,9 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from fleet.backends.local_store import Faults, LocalStore, Step
+from fleet.backends.local_store import Faults, LocalStore, Step, Unreadable
 from fleet.backends.record_cache import CachedView, Record
 from fleet.records.object_names import Kind
+from fleet.records.record import CoordinatorRecord
 from shards.clock import Clock
 from shards.versions import at_least
 
@@ -94,7 +95,8 @@ class LocalView(CachedView):
             self._watched.discard((step.kind, step.name))
         else:
             self._watched.add((step.kind, step.name))
-        self._cache.watched(step.kind, step.name, step.found, step.at)
+        found = None if isinstance(step.found, Unreadable | CoordinatorRecord) else step.found
+        self._cache.watched(step.kind, step.name, found, step.at)
         self._progress(step.kind, step.at)
 
     def _progress(self, kind: Kind, at: str) -> None:

@@ -37,6 +37,11 @@ class ConfigFollower:
         self._check = check
         self._version = ""
 
+    def restored(self) -> None:
+        """The store went back: versions of before say nothing about those that come, nor does what they asked for."""
+        self.wanted = None
+        self.refused = self._version = ""
+
     def look(self, found: Document | None) -> None:
         """found: as the view shows it; None where there is none, which changes nothing and is not refused."""
         if found is None:

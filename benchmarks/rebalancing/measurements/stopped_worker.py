@@ -133,8 +133,7 @@ async def _round(
     stage: Stage, tally: Tally, failpoints: Path, proxy: FaultProxy | None, number: int, missing: Sequence[str]
 ) -> None:
     """Each of the missing kinds at most once. proxy: that holds the requests; None: the workers do."""
-    members = [f"{pod}-{slot}" for pod in (STOPPED, LEFT) for slot in range(WORKERS)]
-    await stage.until_even(members, SHARDS, within_seconds=120.0)
+    await stage.until_spread([f"{STOPPED}-{slot}" for slot in range(WORKERS)], SHARDS, within_seconds=120.0)
     armed = list(missing[: WORKERS - 1])
     if proxy is not None and {"shard Lease", "member Lease"} <= set(armed):
         armed.remove("member Lease")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from fleet.devcluster.evidence.endings import ending
 from fleet.devcluster.evidence.rangeindex import LeaseKey, RangeIndex
 from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan
 from fleet.devcluster.recording.journal import Entry
@@ -43,8 +44,8 @@ class Ownership:
         self._doubted: set[LeaseKey] = set()
         self._index = RangeIndex()
         self._taken_by_hand: dict[LeaseKey, Holder] = {}
-        self._fenced_by_hand: dict[str, int] = {}
-        """Epoch by member."""
+        self._fenced_by_hand: dict[str, int] = {}  # epoch by member
+        self._floors: dict[str, int] = {}  # by member: epochs below are dead, as a map of the fleet said (R6)
         self._known_members: set[str] = set()
         self._names: dict[tuple[str, str], LeaseKey | str] = {}
         self._open: dict[LeaseKey, OwnershipSpan] = {}
@@ -81,7 +82,7 @@ class Ownership:
         self.whole = False
         for known in (self.members, self.shards, self.released, self._vanished, self._doubted, self._index):
             known.clear()
-        for hand in (self._taken_by_hand, self._fenced_by_hand, self._gaps, self._overlapping):
+        for hand in (self._taken_by_hand, self._fenced_by_hand, self._floors, self._gaps, self._overlapping):
             hand.clear()
 
     def doubt(self, namespace: str, name: str) -> None:
@@ -98,8 +99,14 @@ class Ownership:
     def doubts(self, where: LeaseKey) -> bool:
         return where in self._doubted
 
+    def raise_floors(self, floors: Mapping[str, int]) -> None:
+        """As a map of the fleet says; they never fall."""
+        self._floors.update({name: max(each, self._floors.get(name, 0)) for name, each in floors.items()})
+
     def alive(self, holder: Holder) -> bool:
         """Whether that incarnation holds its member Lease. Unknown members (a partial journal) count as alive."""
+        if holder.epoch < self._floors.get(holder.member, 0):
+            return False
         record = self.members.get(holder.member)
         if record is None or (record.epoch == holder.epoch and record.holder is not None):
             return True
@@ -160,8 +167,7 @@ class Ownership:
 
     def all_gaps(self) -> list[Gap]:
         """Closed ones, then those that last."""
-        lasting = [Gap(str(key[1]), cause, began, None, self.fleet) for key, (cause, began) in self._gaps.items()]
-        return [*self.gaps, *lasting]
+        return self.gaps + [Gap(str(key[1]), why, at, None, self.fleet) for key, (why, at) in self._gaps.items()]
 
     def _shard_written(self, entry: Entry, key: LeaseKey, new: ShardRecord, *, by_hand: bool) -> None:
         self._index.add(key)
@@ -179,7 +185,7 @@ class Ownership:
             return
         if new.holder != before or (old and new.holder and new.epoch != old.epoch):
             if before is not None:
-                self._end(entry, key, _ending(new, before))
+                self._end(entry, key, ending(new, before))
                 if new.holder is not None:
                     self.takeovers += 1
             if new.holder is not None:
@@ -291,9 +297,3 @@ class Ownership:
         if record is None or record.holder is None or record.status is not ShardStatus.ACTIVE:
             return None
         return record.holder if self.alive(record.holder) else None
-
-
-def _ending(new: ShardRecord, before: Holder) -> str:
-    if new.holder is not None:
-        return "takeover"
-    return "release" if new.released == new.epoch and new.last_holder == before else "retire"

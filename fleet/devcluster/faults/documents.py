@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import get_args
 
@@ -36,7 +36,7 @@ def read_fault(document: object, path: str = "") -> Word:
         with placed(path):
             fault: Word = msgspec.convert(document, Word)
     except msgspec.ValidationError as error:
-        raise _translated(str(error), WORDS[word], path) from None
+        raise translated(str(error), WORDS[word], path, _PARTS) from None
     return fault
 
 
@@ -63,11 +63,15 @@ def written(fault: Fault) -> dict[str, object]:
     return {name: value for name, value in plain.items() if value not in ({}, defaults.get(name, msgspec.NODEFAULT))}
 
 
-def _translated(message: str, kind: type[Fault], path: str) -> ConfigError:
+def translated(
+    message: str, kind: type[msgspec.Struct], path: str, parts: Mapping[str, type[msgspec.Struct]]
+) -> ConfigError:
+    """The error for msgspec's message about a document that is no `kind`, and stands at `path`. parts: types of those
+    of its fields that are mappings."""
     found = _MESSAGE.fullmatch(message)
     what, inner = (found["what"], found["path"] or "") if found else (message, "")
     if unknown := re.search(r"contains unknown field `(.*)`", what):
-        known = [field.name for field in msgspec.structs.fields(_PARTS.get(inner, kind))]
+        known = [field.name for field in msgspec.structs.fields(parts.get(inner, kind))]
         hint = suggestion(unknown[1], known, "known are")
         return ConfigError(_join(path, _join(inner, unknown[1])), f"there is no such field{hint}")
     if missing := re.search(r"missing required field `(.*)`", what):

@@ -171,7 +171,7 @@ class Court:
         namespace, _, name = agent.key.rpartition("/")
         key = namespace, name, agent.uid
         owned = self.fleets.author_of(agent, holder, key)
-        knows, late = owned.knows(*key), (entry.user_agent, path_of(entry)) in self._on_the_wire
+        knows, late = owned.knows(*key), not self._on_the_wire.keys().isdisjoint(_sent_as(entry))
         return Act(entry, agent, holder, key, owned, owned.alive(holder), owned.holds(holder, *key), knows, late)
 
     def _hold(self, entry: Entry) -> None:
@@ -241,6 +241,8 @@ class Court:
                 found = None
         if entry.verb == "create" and agent is not None:
             self.fleets.named(fleet).whole = True
+        if found is not None and agent is not None:
+            self.fleets.named(fleet).raise_floors(found.floors)
         write = MapWrite(entry, agent, self.fleets.named(fleet), found, self._maps.get(fleet))
         self._maps[fleet] = found
         self._tell("hears_map", write)
@@ -255,6 +257,14 @@ class Court:
     def _tell(self, hearing: str, *what: object) -> None:
         for listener in self._listeners[hearing]:
             listener(*what)
+
+
+def _sent_as(entry: Entry) -> set[tuple[str, str]]:
+    """How the line of a fault that held it may call it: of a create, the server may have made up the name."""
+    ways = {(entry.user_agent, path_of(entry))}
+    if entry.verb == "create":
+        ways.add((entry.user_agent, f"{entry.resource} {entry.namespace}/"))
+    return ways
 
 
 def _decoded(entry: Entry) -> tuple[ShardRecord | None, MemberRecord | None, CoordinatorRecord | None]:

@@ -80,7 +80,9 @@ async def test_all_of_a_node_that_is_gone_is_owned_again_within_a_lease_and_ten_
             assert web.judged().takeovers == 4
 
 
-async def test_a_pod_that_was_frozen_for_longer_than_its_lease_owns_nothing_until_it_is_handed_over_anew(tmp_path: Path) -> None:
+async def test_a_pod_that_was_frozen_for_longer_than_its_lease_owns_nothing_until_it_is_handed_over_anew(
+    tmp_path: Path,
+) -> None:
     with served("embedded", tmp_path, Path) as server:
         async with stateful_set(server, tmp_path) as web:
             frozen, left = await two_pods(web)

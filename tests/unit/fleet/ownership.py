@@ -10,10 +10,11 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
-from fleet.backends.local import LocalCoordination, W
+from fleet.backends.local import LocalCoordination
 from fleet.backends.local_store import Faults, LocalStore, Step
 from fleet.backends.record_cache import Record
 from fleet.office.coordinator import Coordinator, FleetLayout
@@ -32,6 +33,8 @@ from shards.queue.failing_keys import FailingKey
 from shards.queue.waiting_keys import WaitingKey
 from shards.reconciling.figures import Figures
 from shards.reconciling.key_costs import Middle
+
+T = TypeVar("T")
 
 IDENTITY = "websites"
 LEASE_SECONDS = 8.0
@@ -170,21 +173,22 @@ class Wire(LocalCoordination):
         self.latency: Callable[[], float] = lambda: 0.0
         self.on_the_wire: set[asyncio.Task[object]] = set()
 
-    async def _write(self, kind: Kind, name: str, new: W, replaces: str, not_after: float | None) -> W:
+    async def _send(self, act: Callable[[], T], *, write: bool, not_after: float | None = None) -> T:
+        if not write:
+            return await super()._send(act, write=False)
         await self.faults.reach()
         if not_after is not None and now() >= not_after:
             raise CoordinationUnavailable("not sent: the deadline has passed")
 
-        async def travel() -> W:
+        async def travel() -> T:
             await asyncio.sleep(self.latency())
-            return self._carried_out(lambda: self.store.put(kind, name, new, replaces))
+            return self._carried_out(act)
 
-        task = asyncio.create_task(travel(), name=f"write {kind} {name}")
+        task = asyncio.create_task(travel(), name="write")
         self.on_the_wire.add(task)
         task.add_done_callback(self._landed)
         written = await asyncio.shield(task)
         await asyncio.sleep(self.latency())
-        self._note(kind, name, written)
         return written
 
     def _landed(self, task: asyncio.Task[object]) -> None:
@@ -338,16 +342,7 @@ class Fleet:
 
     def edit(self, kind: Kind, name: str, record: Record | None) -> None:
         """By hand, as with kubectl: nobody is asked, and every view hears of it. None: delete."""
-        found = self.store.of(kind)[name]
-        if record is None:
-            self.store.delete(kind, name, uid=getattr(found, "uid", ""), version=found.version)
-            return
-        self.store.revision += 1
-        version = str(self.store.revision)
-        stored = replace(record, version=version) if isinstance(record, MemberRecord | ShardRecord) else record
-        self.store.records[kind, name] = stored
-        for listener in list(self.store.listeners):
-            listener(Step(kind, name, stored, version))
+        self.store.edit(kind, name, record)
 
     def delete_shard(self, each: KeyRange) -> None:
         self.edit(Kind.SHARD, f"uid-{each}", None)

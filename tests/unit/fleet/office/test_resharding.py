@@ -21,7 +21,7 @@ from fleet.rules.cuts import Split
 from fleet.rules.layout import is_settled
 from fleet.rules.plan_settings import PlanSettings
 from shards.keyrange import KeyRange, PartitionKey, equal_boundaries, fnv1a64, ranges_from
-from tests.unit.fleet.ownership import Fleet, Wire, running
+from tests.unit.fleet.ownership import LEASE_SECONDS, Fleet, Wire, running
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)
 
@@ -97,6 +97,29 @@ async def test_a_config_that_says_what_there_is_costs_one_write_and_moves_nothin
         assert len(fleet.written(Kind.MAP, written)) == 1
         assert fleet.written(Kind.SHARD, written) == []
         assert fleet.open() == before
+
+
+@pytest.mark.parametrize("configured", [False, True])
+async def test_a_config_that_follows_a_restore_is_followed_whatever_the_map_before_it_had_followed(
+    configured: bool,
+) -> None:
+    """The backup is older than the map, which is rebuilt from the last one that the coordinator knows; versions count
+    from lower numbers again."""
+    fleet = Fleet(ranges=4)
+    if configured:
+        await configure(fleet, config(4))
+    backup = fleet.store.backup()
+    async with running(fleet, *MEMBERS):
+        for count in (8, 3):
+            await configure(fleet, config(count))
+            await until_settled(fleet, count)
+        before = fleet.map.config_version
+        fleet.store.restore(backup)
+        version = await configure(fleet, config(6))
+        assert int(version) < int(before)
+        await fleet.until(lambda: bool(fleet.store.of(Kind.MAP)), 6 * LEASE_SECONDS, "the map is rebuilt")
+        await until_settled(fleet, 6, within_seconds=6 * LEASE_SECONDS)
+        assert fleet.map.config_version == version
 
 
 async def test_rapid_changes_are_taken_one_at_a_time_and_the_newest_wins() -> None:
@@ -460,3 +483,30 @@ async def test_a_delayed_activation_of_an_old_coordinator_conflicts_with_the_ret
         for record in fleet.store.of(Kind.SHARD).values():
             assert isinstance(record, ShardRecord)
             assert record.range in layout or record.status is ShardStatus.RETIRED
+
+
+@pytest.mark.parametrize("before", [4, 6], ids=["as it was made", "resharded"])
+async def test_a_config_of_a_restored_store_is_followed_however_low_its_version(before: int) -> None:
+    fleet = Fleet(ranges=4)
+    empty = fleet.store.backup()
+    async with running(fleet, "a"):
+        await fleet.pass_seconds(5)
+        await configure(fleet, config(before))
+        await until_settled(fleet, before)
+        fleet.store.restore(empty)
+        await fleet.until(lambda: fleet.store.of(Kind.MAP) != {}, 30, "the map is rebuilt")
+        await configure(fleet, config(3))
+        await until_settled(fleet, 3, within_seconds=30)
+
+
+async def test_a_config_that_is_gone_with_a_restore_is_not_asked_for_any_more() -> None:
+    async with running(Fleet(ranges=4), "a") as fleet:
+        backup = fleet.store.backup()
+        await fleet.pass_seconds(5)
+        await configure(fleet, config(6))
+        await until_settled(fleet, 6)
+        fleet.store.restore(backup)
+        await fleet.pass_seconds(30)
+        assert len(fleet.map.boundaries) == 4
+        await configure(fleet, config(3))
+        await until_settled(fleet, 3, within_seconds=30)

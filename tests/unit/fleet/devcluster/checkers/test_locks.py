@@ -39,6 +39,12 @@ class TestGrowingEpochs:
         story.shard(LOWER, 3, "b@1", by="b@1")
         assert "held by a@1 and by b@1 at epoch 3" in judged("I2", story).findings[0].what
 
+    def test_where_a_hand_lowers_an_epoch_the_later_ones_may_come_again(self, story: Chronicle) -> None:
+        story.shard(LOWER, 1, "a@1")
+        story.member("a", 2, held=False, by="agent@1")
+        story.shard(LOWER, 2, "b@1", by="b@1")
+        assert judged("I2", story).outcome == HELD
+
     def test_two_incarnations_of_one_member_epoch_are_found(self, story: Chronicle) -> None:
         story.member("a", 2, count=2, by="a@2")
         story.member("a", 2, count=3, by="a@2")
@@ -193,6 +199,24 @@ class TestMutex:
     def test_a_release_of_somebody_elses_range_is_found(self, story: Chronicle) -> None:
         story.shard(LOWER, 2, released_by="a@1", by="b@1")
         assert "b emptied" in judged("I27", story).findings[0].what
+
+    def test_a_range_that_a_hand_retires_under_its_holder_may_be_activated_again(self, story: Chronicle) -> None:
+        """Once everybody is said to have noticed, which the map tells and no Lease does."""
+        story.shard(LOWER, 2, "a@1", status=ShardStatus.RETIRED)
+        story.shard(LOWER, 3, by="agent@1")
+        assert judged("I27", story).broken == 0
+
+    def test_a_holder_below_its_floor_in_the_map_is_dead_though_its_lease_is_gone(self, story: Chronicle) -> None:
+        """A hand removed its member Lease."""
+        story.add("delete", str(LEASES), NAMES.member("a"), removed=True)
+        story.layout(7, ("b", "b"), HALVES, floors={"a": 2})
+        story.shard(LOWER, 3, "b@1", by="b@1")
+        assert judged("I27", story).outcome == HELD
+
+    def test_before_the_map_says_so_it_may_live(self, story: Chronicle) -> None:
+        story.add("delete", str(LEASES), NAMES.member("a"), removed=True)
+        story.shard(LOWER, 3, "b@1", by="b@1")
+        assert "b@1 claimed" in judged("I27", story).findings[0].what
 
     def test_a_claim_that_somebody_else_writes_is_found(self, story: Chronicle) -> None:
         story.shard(LOWER, 2, released_by="a@1", by="a@1")

@@ -11,7 +11,7 @@ from fleet.devcluster.recording.journal import GAP, LATE, LOST
 from fleet.records.object_names import LEASES
 from fleet.records.record import ShardStatus
 from shards.journal import Note
-from shards.keyrange import WHOLE, KeyRange, PartitionKey
+from shards.keyrange import SPACE, WHOLE, KeyRange, PartitionKey
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members, uid_in
 
 LOW, HIGH = uid_in(LOWER), uid_in(UPPER)
@@ -224,6 +224,26 @@ def test_what_a_fault_held_on_the_wire_was_sent_while_its_author_owned(story: Ch
     assert judge(story.entries).clean
     story.write("patch", LOW, "a@1")
     assert not judge(story.entries).clean
+
+
+def test_a_create_that_was_held_may_have_got_its_name_from_the_server(story: Chronicle) -> None:
+    sent = story.write("create", LOW, "a@1", name="", status=0)
+    sent.verb, sent.note = LOST, '{"fault":"late_landing","seconds":5}'
+    story.shard(LOWER, 2, released_by="a@1", by="a@1")
+    story.write("create", LOW, "a@1", name="thing-x7f2q")
+    story.write(LATE, LOW, "a@1", name="", status=0)
+    assert judge(story.entries).clean
+    story.write("create", LOW, "a@1", name="thing-9hx4w")
+    assert not judge(story.entries).clean
+
+
+def test_who_is_below_its_floor_in_the_map_may_not_write(story: Chronicle) -> None:
+    story.add("delete", str(LEASES), NAMES.member("a"), removed=True)
+    story.write("patch", LOW, "a@1")
+    assert judge(story.entries).clean
+    story.layout(7, ("b", "b"), (0, SPACE // 2), floors={"a": 2})
+    story.write("patch", LOW, "a@1")
+    assert judge(story.entries).overlap_violations == 1
 
 
 def test_an_unowned_range_is_timed_from_its_release_to_the_next_claim(story: Chronicle) -> None:

@@ -1,0 +1,1 @@
+"""Many histories: which seeds, over several processes, and what they came to."""

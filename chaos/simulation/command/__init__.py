@@ -1,0 +1,1 @@
+"""The command `fleet sim`: what it takes, shows and exits with."""

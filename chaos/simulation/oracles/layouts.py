@@ -1,0 +1,124 @@
+"""I8 and I22: what maps may say."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from chaos.simulation.happenings import Restored, Written
+from chaos.simulation.oracles.oracle import Oracle
+from chaos.simulation.oracles.scene import HAND, Scene, held
+from chaos.simulation.outcome import Breach
+from fleet.devcluster.checkers.locks import FewMoves as FewMovesChecker
+from fleet.devcluster.checkers.locks import WholeSpace as WholeSpaceChecker
+from fleet.devcluster.invariants.bounds import Bounds
+from fleet.records.object_names import Kind
+from fleet.records.record import ShardMap, ShardRecord, StoredMap
+from shards.keyrange import SPACE, KeyRange
+
+
+class WholeSpace(Oracle):
+    """Each map of the fleet covers the hash space; what is held lies in it or is on its way out; and who claims a range
+    claims no key of another held one. What a hand has put outside the map may stay there until it is seen to."""
+
+    id, sentence = WholeSpaceChecker.id, WholeSpaceChecker.sentence
+
+    def __init__(self, scene: Scene, breaches: list[Breach]) -> None:
+        super().__init__(scene, breaches)
+        self._by_hand: set[KeyRange] = set()
+
+    def hears_restored(self, restored: Restored) -> None:
+        if (shard_map := self.scene.map) is not None:
+            self._by_hand |= self._unknown(shard_map)
+
+    def hears_written(self, written: Written) -> None:
+        after = written.after
+        if written.kind is Kind.SHARD and isinstance(after, ShardRecord):
+            if written.process == HAND:
+                self._by_hand.add(after.range)
+            else:
+                self._claim(written, after)
+        elif isinstance(after, StoredMap):
+            if written.process == HAND:
+                self._by_hand |= self._unknown(after.map)
+            else:
+                self._map(written, after.map)
+
+    def _claim(self, written: Written, new: ShardRecord) -> None:
+        old = written.before
+        if new.holder is None or (isinstance(old, ShardRecord) and (old.holder, old.epoch) == (new.holder, new.epoch)):
+            return
+        self.checks += 1
+        for each, holder in held(self.scene.shards()).items():
+            if each != new.range and each.overlaps(new.range) and self.scene.alive(holder):
+                self.found(written.at, f"{new.holder} claims keys of {new.range} that lie in {each} of {holder} too")
+
+    def _map(self, written: Written, new: ShardMap) -> None:
+        self.checks += 1
+        bounds = new.boundaries
+        if not bounds or bounds[0] != 0 or any(a >= b for a, b in pairwise(bounds)) or bounds[-1] >= SPACE:
+            self.found(written.at, f"map version {new.version} does not cover the hash space")
+            return
+        unknown = self._unknown(new)
+        for each in sorted(unknown - self._by_hand):
+            self.found(written.at, f"{each} is held and unknown to map {new.version}")
+        self._by_hand &= unknown
+
+    def _unknown(self, shard_map: ShardMap) -> set[KeyRange]:
+        """Held ranges of its partition key that the map has in neither list."""
+        known = {*shard_map.ranges, *shard_map.retiring}
+        there = held(self.scene.shards())
+        return {each for each in there if each.key is shard_map.partition_key and each not in known}
+
+
+class FewMoves(Oracle):
+    """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
+    last: who joins anew has left before."""
+
+    id, sentence = FewMovesChecker.id, FewMovesChecker.sentence
+
+    def __init__(self, scene: Scene, breaches: list[Breach]) -> None:
+        super().__init__(scene, breaches)
+        self._stay: dict[str, int] = {}
+        self._first_targets: frozenset[str] | None = None
+        self._moved = 0
+
+    def hears_restored(self, restored: Restored) -> None:
+        self._first_targets = None
+
+    def hears_written(self, written: Written) -> None:
+        if written.kind is not Kind.MAP:
+            return
+        old, new = written.before, written.after
+        if (
+            not isinstance(old, StoredMap)
+            or not isinstance(new, StoredMap)
+            or old.map.boundaries != new.map.boundaries
+            or written.process == HAND
+        ):
+            self._first_targets = None
+            return
+        self.checks += 1
+        there = self._there(old.map)
+        if self._first_targets is None or there != self._stay:
+            self._first_targets, self._stay, self._moved = frozenset(old.map.targets), there, 0
+        moved = sum(a in there and a != b for a, b in zip(old.map.targets, new.map.targets, strict=True))
+        self._moved += moved
+        if moved and self._moved > (allowed := self._allowed(new.map)):
+            what = f"map {new.map.version} moves {self._moved} ranges of living members; {allowed} would do"
+            self.found(written.at, what)
+
+    def _there(self, shard_map: ShardMap) -> dict[str, int]:
+        """Epochs of the members that live, do not leave, and are not dead by the map (a hand may lower an epoch)."""
+        return {
+            name: each.epoch
+            for name, each in self.scene.members().items()
+            if each.holder is not None and not each.leaving and each.epoch >= shard_map.floors.get(name, 0)
+        }
+
+    def _allowed(self, new: ShardMap) -> int:
+        assert self._first_targets is not None, "a round has begun"
+        members = set(new.targets) - {""}
+        joined = len(members - self._first_targets)
+        share = len(new.targets) / max(1, len(members | self._stay.keys()))
+        return math.ceil(1.05 * share * max(1, joined)) + Bounds().moves

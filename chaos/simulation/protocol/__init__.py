@@ -1,0 +1,1 @@
+"""The protocol depth: real workers and coordinators on a store in memory, with a modelled network and played shards."""

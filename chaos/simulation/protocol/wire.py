@@ -1,0 +1,299 @@
+"""A node's way to the server and back, for requests and for watches.
+
+A request is the network's from the moment at which it is sent: it travels on, whether its sender waits, is paused or is
+dead. What cannot get through now is sent again until it does or its sender gives up, as TCP does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any, Protocol
+
+from chaos.simulation.process import Process
+from chaos.simulation.protocol.network import Network
+from chaos.simulation.protocol.server import Server
+from shards.errors import Unreachable
+
+Done = Callable[[Any, Exception | None], None]
+"""Takes the answer, or what went wrong."""
+
+LANDS_AFTER_BROWN_OUT = 0.25
+"""Part of the requests that a server had taken before it stopped answering, and carries out afterwards."""
+
+
+class OpenStream(Protocol):
+    """A watch, as its wire sees it."""
+
+    author: Process
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def break_off(self, gone: bool = False) -> None: ...
+
+
+class Request:
+    """One request under way, sent by a process. give_up_at: by the sender's clock.
+
+    direct: `done` only wakes a task of the sender, and may be called by anybody. over: its sender has its answer, or
+    waits for none. gone: its sender has closed the connection, and nothing of it is sent again. late: its sender has
+    seen a broken connection, or the server has held it back.
+    """
+
+    __slots__ = (
+        "act",
+        "author",
+        "context",
+        "direct",
+        "done",
+        "give_up_at",
+        "gone",
+        "late",
+        "over",
+        "sent_at",
+        "timer",
+        "write",
+    )
+
+    def __init__(
+        self,
+        act: Callable[[], Any],
+        done: Done,
+        author: Process,
+        *,
+        write: bool,
+        direct: bool,
+        sent_at: float,
+        seconds: float,
+    ) -> None:
+        self.act = act
+        self.done = done
+        self.author = author
+        self.write = write
+        self.direct = direct
+        self.sent_at = sent_at
+        self.give_up_at = author.clock() + seconds
+        self.context: Context = copy_context()
+        self.timer: asyncio.TimerHandle | None = None
+        self.over = self.gone = self.late = False
+
+    def end(self, answer: Any, error: Exception | None) -> None:
+        if not self.over:
+            self.abandon()
+            self.done(answer, error)
+
+    def end_late(self, answer: Any, error: Exception | None, rng: random.Random) -> None:
+        """In a sender that could not take it when it came: its time may have run out, and that may be seen first."""
+        if not self.over and self.author.clock() >= self.give_up_at and rng.random() < 0.5:
+            self.run_out()
+        else:
+            self.end(answer, error)
+
+    def run_out(self) -> None:
+        """The sender has waited long enough, and closes the connection."""
+        self.gone = True
+        self.end(None, Unreachable("no answer came in time", maybe_applied=self.write))
+
+    def give_up(self) -> None:
+        """Its sender wants no answer any more, and closes the connection."""
+        self.gone = True
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more. What is on its way may arrive."""
+        self.over = True
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Wire:
+    """One node's. Its processes come and go. Times are true ones.
+
+    usual_seconds: most of what each way takes. extra_seconds: up to so much longer. silent: watches say nothing.
+    lost_answers, lost_requests, late: how many of the next writes.
+    """
+
+    def __init__(self, name: str, network: Network, server: Server, rng: random.Random, hits: Counter[str]) -> None:
+        self.name = name
+        self.server = server
+        self.network = network
+        self.rng = rng
+        self.hits = hits
+        self.usual_seconds = 0.002 + 0.01 * rng.random()
+        self.extra_seconds = 0.0
+        self.to_server = self.to_client = True
+        self.silent = False
+        self.lost_answers = self.lost_requests = self.late = 0
+        self.late_seconds = 0.0
+        self.drops = self.truncations = 0
+        self.wrote: Callable[[], None] | None = None
+        """Called once after the next write that is accepted, before its answer travels."""
+        self.streams: list[OpenStream] = []
+        self._out: list[Request] = []
+        self._back: list[tuple[Request, Any, Exception | None]] = []
+        self._landing: list[Request] = []
+        self._queued: list[Request] = []
+        """The server had taken them before it stopped answering."""
+
+    def latency(self) -> float:
+        drawn = self.rng.random()
+        seconds = 20 * drawn if drawn < 0.015 else self.usual_seconds * (0.5 + drawn)
+        return seconds + self.extra_seconds * self.rng.random() if self.extra_seconds else seconds
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        act: Callable[[], Any],
+        done: Done,
+        author: Process,
+        *,
+        write: bool,
+        seconds: float,
+        direct: bool = False,
+    ) -> Request:
+        """From the sender's process. act: what the server does. done: is called in the sender's process, once.
+
+        seconds: how long the sender waits, by its clock.
+        """
+        now = self.network.now
+        request = Request(act, done, author, write=write, direct=direct, sent_at=now, seconds=seconds)
+        if author.dead:  # what its last words would send
+            return request
+        if write and self.lost_requests:
+            self.lost_requests -= 1
+            self.hits["lost-requests"] += 1
+            self._break_off(request)
+        elif write and self.late:
+            self.late -= 1
+            self.hits["late-landing"] += 1
+            self._break_off(request)
+            request.late = True
+            self._landing.append(request)
+            self.network.at(now + self.late_seconds, self._land, request)
+        elif not self.to_server:
+            self._hold(request)
+        else:
+            self._travel(request, self._arrive, request)
+        return request
+
+    def _travel(self, request: Request, arrive: Callable[..., None], *args: Any) -> None:
+        due = self.network.now + self.latency()
+        if due >= request.author.clock.to_true(request.give_up_at):
+            self._arm(request)
+        self.network.at(due, arrive, *args)
+
+    def _arm(self, request: Request) -> None:
+        """It may take longer than its sender waits. (Timers cost, and hardly any of them ever goes off.)"""
+        if not request.over and request.timer is None and not request.author.dead:
+            request.timer = self.network.on_clock(request.context, request.give_up_at, request.run_out)
+
+    def _hold(self, request: Request) -> None:
+        self._out.append(request)
+        self._arm(request)
+
+    def _break_off(self, request: Request) -> None:
+        error = Unreachable("the connection broke", maybe_applied=request.write)
+        self.network.at(self.network.now + self.latency(), self._hand_over, request, None, error)
+
+    def _land(self, request: Request) -> None:
+        if request in self._landing:
+            self._landing.remove(request)
+            self._carry_out(request)
+
+    def _arrive(self, request: Request) -> None:
+        if not self.to_server:
+            self._hold(request)
+        elif self.server.brown_out:
+            self.hits["brown-out"] += 1
+            self._arm(request)
+            if self.rng.random() < LANDS_AFTER_BROWN_OUT:
+                request.late = True
+                self._queued.append(request)
+        else:
+            self._carry_out(request)
+
+    def _carry_out(self, request: Request) -> None:
+        answer, error = None, None
+        try:
+            answer = self.server.carry_out(request)
+        except Exception as raised:  # what the server answers
+            error = raised
+        if request.write and error is None and self.wrote is not None:
+            wrote, self.wrote = self.wrote, None
+            wrote()
+        if request.over:
+            return
+        if request.write and self.lost_answers:
+            self.lost_answers -= 1
+            self.hits["lost-answers"] += 1
+            self._break_off(request)
+        else:
+            self._travel(request, self._answer, request, answer, error)
+
+    def _answer(self, request: Request, answer: Any, error: Exception | None) -> None:
+        if self.to_client:
+            self._hand_over(request, answer, error)
+        else:
+            self._back.append((request, answer, error))
+            self._arm(request)
+
+    def _hand_over(self, request: Request, answer: Any, error: Exception | None) -> None:
+        if request.direct and not request.author.shut:
+            request.end(answer, error)
+        else:
+            self.network.hand_over(request.context, request.end_late, answer, error, self.rng)
+
+    # -- what is in force -------------------------------------------------------------------------------------------
+
+    def set(self, *, to_server: bool, to_client: bool, extra_seconds: float) -> None:
+        self.to_server, self.to_client, self.extra_seconds = to_server, to_client, extra_seconds
+        now = self.network.now
+        if to_server:
+            out, self._out = self._out, []
+            for request in out:
+                if not request.gone:
+                    self.network.at(now + 0.4 * self.rng.random(), self._arrive, request)
+        if to_client:
+            back, self._back = self._back, []
+            for answered in back:
+                self.network.at(now + 0.4 * self.rng.random(), self._answer, *answered)
+            self.flush()
+
+    @property
+    def muted(self) -> bool:
+        return self.silent or not self.to_client or self.server.brown_out
+
+    def flush(self) -> None:
+        """Watches may say what they had to keep to themselves."""
+        if not self.muted:
+            for stream in tuple(self.streams):
+                stream.flush()
+
+    def server_is_back(self) -> None:
+        """After a brown-out: what it had taken is carried out, and then it goes on."""
+        queued, self._queued = self._queued, []
+        for request in queued:
+            self.network.at(self.network.now + 0.2 * self.rng.random(), self._carry_out, request)
+        self.flush()
+
+    def disarm(self) -> None:
+        """Nothing that was ordered for later goes wrong any more; what is held lands."""
+        self.lost_answers = self.lost_requests = self.late = self.drops = self.truncations = 0
+        self.wrote = None
+        landing, self._landing = self._landing, []
+        for request in landing:
+            self._carry_out(request)
+
+    def forget(self, author: Process) -> None:
+        """That process is dead: its connections are closed, and what did not leave the node never will."""
+        self._out = [each for each in self._out if each.author is not author]
+        for stream in tuple(self.streams):
+            if stream.author is author:
+                stream.close()

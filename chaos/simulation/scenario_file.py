@@ -1,0 +1,123 @@
+"""A plan as YAML that people read and write: one mapping, one line a strike.
+
+seed: 17
+chaos_seconds: 6.0
+shape: {workers: 3, agents: 2}
+strikes:
+- {strike: crash, at: 1.5, process: a, back_after: 0.1}
+- {strike: reshard, at: 2.0, shards: 6}
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+import yaml
+
+from chaos.fields import Fields
+from chaos.simulation.plan import Plan, Shape, worker_name
+from chaos.simulation.strikes import AnyStrike, Crash, Leave, StaleReplica, Storm, Strike
+from fleet.configuration.config_errors import suggestion
+from fleet.devcluster.faults.documents import translated
+from shards.errors import ConfigError
+
+WORDS: dict[str, type[Strike]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyStrike)}
+"""Word and type of every strike."""
+
+_OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What the loader raises, beside its own errors, for a date with a thirteenth month, or lists without end."""
+
+
+def read(path: Path) -> Plan:
+    """Raises ConfigError that names the file, or the field in it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("", f"cannot read the scenario {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("", f"the scenario {path} is not UTF-8 text") from error
+    return parse(text)
+
+
+def parse(text: str) -> Plan:
+    """The inverse of `text_of`; comments are allowed, and fields that have a default may be left out. Raises
+    ConfigError that names the field: `strikes[2].process`."""
+    try:
+        document = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigError("", f"not valid YAML{where}: {getattr(error, 'problem', None) or error}") from error
+    except _OF_VALUES as error:
+        raise ConfigError("", f"a value is not what it looks like: {error}; put it in quotes") from error
+    fields = Fields(document, "")
+    _words(fields, Plan)
+    strikes = [_strike(value, path) for path, value in fields.items("strikes")]
+    try:
+        plan = msgspec.convert(fields.as_dict() | {"strikes": ()}, Plan)
+    except msgspec.ValidationError as error:
+        raise translated(str(error), Plan, "", {"shape": Shape}) from None
+    plan = msgspec.structs.replace(plan, strikes=tuple(strikes))
+    check(plan)
+    return plan
+
+
+def text_of(plan: Plan) -> str:
+    """Everything written down, what is default too, so that it stays what it is when a default changes."""
+    plain: dict[str, Any] = msgspec.to_builtins(plan)
+    strikes = plain.pop("strikes")
+    lines = [f"{name}: {_flow(value)}" for name, value in plain.items()]
+    lines += ["strikes:", *(f"- {_flow(each)}" for each in strikes)] if strikes else ["strikes: []"]
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: object) -> str:
+    """On one line."""
+    dumped = yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=True, sort_keys=False, width=10_000)
+    return dumped.removesuffix("\n").removesuffix("\n...")
+
+
+def _strike(document: object, path: str) -> AnyStrike:
+    fields = Fields(document, path)
+    word = fields.word("strike", list(WORDS))
+    _words(fields, WORDS[word])
+    try:
+        strike: AnyStrike = msgspec.convert(fields.as_dict(), AnyStrike)
+    except msgspec.ValidationError as error:
+        raise translated(str(error), WORDS[word], path, {}) from None
+    return strike
+
+
+def _words(fields: Fields, kind: type[msgspec.Struct]) -> None:
+    """Looks at fields that take one of a few words: msgspec does not say which."""
+    for name, hint in get_type_hints(kind).items():
+        if get_origin(hint) is Literal and fields.given(name):
+            fields.word(name, get_args(hint))
+
+
+def check(plan: Plan) -> None:
+    """That those who are struck can be there, and that somebody is left in the end. Raises ConfigError."""
+    stormers = sum(each.workers for each in plan.strikes if isinstance(each, Storm))
+    workers = [worker_name(index) for index in range(plan.shape.workers + stormers)]
+    names = [*workers, *plan.shape.agent_names]
+    gone: set[str] = set()
+    for index, each in enumerate(plan.strikes):
+        process = getattr(each, "process", None)
+        if process is not None and process.removesuffix("-twin") not in names:
+            raise ConfigError(
+                f"strikes[{index}].process", f"{process!r} is nobody here{suggestion(process, names, 'there are')}"
+            )
+        if isinstance(each, StaleReplica) and each.replica >= plan.shape.replicas:
+            raise ConfigError(
+                f"strikes[{index}].replica", f"{each.replica} is out of bounds; write 0 to {plan.shape.replicas - 1}"
+            )
+        if isinstance(each, Crash | Leave) and each.back_after is None:
+            gone.add(each.process)
+            for sort, those in (("worker", plan.shape.worker_names), ("agent", plan.shape.agent_names)):
+                if gone.issuperset(those):
+                    raise ConfigError(
+                        f"strikes[{index}].back_after",
+                        f"no {sort} would be left; write after how many seconds it is back",
+                    )

@@ -1,0 +1,1 @@
+"""The stack depth: real workers, agents, informers, gates and reconciles against the embedded API server."""

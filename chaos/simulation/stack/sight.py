@@ -1,0 +1,66 @@
+"""What a reconcile sees, against what was written for its key before (promise P2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from chaos.simulation.stack.demo import SITES
+from chaos.simulation.stack.truth import Truth, labelled
+from fleet.devcluster.recording.journal import Entry
+from shards import Context, Request
+from shards.api.useragent import UserAgent
+from shards.objects import Object, Resource
+
+Written = tuple[Resource, str, int, bool]
+"""Resource, name, version and whether it was removed, of the last write of an object for a key."""
+
+
+class Sight:
+    """Hears the recorder, and is asked as each reconcile begins. found: is told of what is not seen.
+
+    Writes are those that were accepted, whether their answers arrived or not.
+    """
+
+    def __init__(self, truth: Truth, found: Callable[[str], None]) -> None:
+        self.truth = truth
+        self.found = found
+        self.checks = 0
+        self._written: dict[str, dict[str, Written]] = defaultdict(dict)
+        """By UID of the primary, and of the object."""
+
+    def hear(self, entry: Entry) -> None:
+        if not (entry.write and entry.succeeded and entry.uid):
+            return
+        agent = UserAgent.parse(entry.user_agent)
+        if agent is not None and agent.uid:
+            version = int(entry.resource_version) if entry.resource_version.isdecimal() else 0
+            written = Resource.parse(entry.resource), entry.name, version, entry.removed
+            self._written[agent.uid][entry.uid] = written
+
+    def forget(self) -> None:
+        """The server is another: what a restore brought back, or undid, nobody can know before something of the new
+        history arrives."""
+        self._written.clear()
+
+    def begins(self, who: str, ctx: Context, request: Request) -> None:
+        for uid, (resource, name, version, removed) in self._written.get(request.uid, {}).items():
+            self.checks += 1
+            wrong = self._wrong(ctx.store.get(resource, name), resource, name, uid, version, removed=removed)
+            if wrong:
+                self.found(f"{who} begins with {request.key} and {wrong}")
+
+    def _wrong(
+        self, seen: Object | None, resource: Resource, name: str, uid: str, version: int, *, removed: bool
+    ) -> str:
+        same = seen is not None and seen["metadata"]["uid"] == uid
+        if same and removed:
+            return f"sees {resource} {name}, which was deleted for it"
+        if same and seen is not None:
+            reached = int(seen["metadata"]["resourceVersion"])
+            return f"sees {resource} {name} at {reached}, which was written at {version}" if reached < version else ""
+        if removed:
+            return ""
+        truth = self.truth.get(resource, name)
+        there = truth is not None and truth["metadata"]["uid"] == uid and (resource == SITES or labelled(truth))
+        return f"does not see {resource} {name}, which was written at {version}" if there else ""

@@ -1,0 +1,98 @@
+"""I8 and I22: what maps may say, and what they may move."""
+
+from __future__ import annotations
+
+from chaos.simulation.oracles.layouts import FewMoves, WholeSpace
+from shards.keyrange import KeyRange
+from tests.unit.chaos.simulation.oracles.history import FIRST, SECOND, History
+
+LOW = KeyRange(0, 9)
+
+
+def test_maps_and_claims_in_order_are_right() -> None:
+    history = History(WholeSpace)
+    history.map(1.0, "agent-1/1", 1)
+    history.member(1.0, "a/1", "a", 1)
+    history.shard(2.0, "a/1", FIRST, epoch=2, holder="a@1")
+    history.shard(2.0, "a/1", SECOND, epoch=2, holder="a@1")
+    history.map(3.0, "agent-1/1", 2, ("a", "a"))
+    assert (history.said, history.checks) == ([], 4)
+
+
+def test_a_map_that_does_not_begin_at_zero_loses_keys() -> None:
+    history = History(WholeSpace)
+    history.map(1.0, "agent-1/1", 1, boundaries=(5, SECOND.first))
+    assert history.said == ["map version 1 does not cover the hash space"]
+
+
+def test_a_map_that_forgets_a_held_range_is_found() -> None:
+    history = History(WholeSpace)
+    history.shard(1.0, "a/1", LOW, epoch=2, holder="a@1")
+    history.map(2.0, "agent-1/1", 1)
+    assert history.said == [f"{LOW} is held and unknown to map 1"]
+
+
+def test_one_that_lets_it_retire_is_right() -> None:
+    history = History(WholeSpace)
+    history.shard(1.0, "a/1", LOW, epoch=2, holder="a@1")
+    history.map(2.0, "agent-1/1", 1, retiring=frozenset({LOW}))
+    assert history.said == []
+
+
+def test_a_claim_of_keys_that_another_holds_is_found() -> None:
+    history = History(WholeSpace)
+    history.member(1.0, "a/1", "a", 1)
+    history.shard(1.0, "a/1", FIRST, epoch=2, holder="a@1")
+    history.shard(2.0, "b/1", LOW, epoch=2, holder="b@1")
+    assert history.said == [f"b@1 claims keys of {LOW} that lie in {FIRST} of a@1 too"]
+
+
+def test_one_of_what_a_dead_member_held_is_not() -> None:
+    history = History(WholeSpace)
+    history.shard(1.0, "a/1", FIRST, epoch=2, holder="a@1")
+    history.shard(2.0, "b/1", LOW, epoch=2, holder="b@1")
+    assert history.said == []
+
+
+def test_what_a_hand_left_outside_the_map_may_stay_until_it_is_seen_to() -> None:
+    history = History(WholeSpace)
+    history.shard(1.0, "hand", LOW, epoch=2, holder="a@1")
+    history.map(2.0, "agent-1/1", 1)
+    assert history.said == []
+
+
+def test_what_an_old_map_that_a_hand_put_back_does_not_know_may_be_missing_from_the_next() -> None:
+    history = History(WholeSpace)
+    history.shard(1.0, "a/1", LOW, epoch=2, holder="a@1")
+    history.map(2.0, "hand", 1)
+    history.map(3.0, "agent-1/1", 9)
+    assert history.said == []
+
+
+def test_a_rebalance_that_gives_those_who_joined_their_share_is_right() -> None:
+    history = History(FewMoves)
+    history.map(1.0, "agent-1/1", 1, ("a", "a", "a", "a"))
+    for name in ("a", "b"):
+        history.member(1.0, f"{name}/1", name, 1)
+    history.map(2.0, "agent-1/1", 2, ("a", "a", "b", "b"))
+    assert (history.said, history.checks) == ([], 1)
+
+
+def test_one_that_moves_everything_is_found_also_over_several_maps() -> None:
+    history = History(FewMoves)
+    history.map(1.0, "agent-1/1", 1, ("a",) * 8)
+    for name in ("a", "b"):
+        history.member(1.0, f"{name}/1", name, 1)
+    history.map(2.0, "agent-1/1", 2, ("b",) * 4 + ("a",) * 4)
+    assert history.said == []
+    history.map(3.0, "agent-1/1", 3, ("b",) * 8)
+    assert history.said == ["map 3 moves 8 ranges of living members; 6 would do"]
+
+
+def test_what_a_hand_wrote_begins_a_new_count() -> None:
+    history = History(FewMoves)
+    history.map(1.0, "agent-1/1", 1, ("a",) * 8)
+    history.member(1.0, "a/1", "a", 1)
+    history.map(2.0, "hand", 2, ("b",) * 8)
+    history.restored(3.0)
+    assert history.said == []
