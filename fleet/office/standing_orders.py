@@ -50,9 +50,13 @@ class StandingOrders:
         self.controls, self.trouble, self._known = read, "", True
         return read
 
+    def restored(self) -> None:
+        """The store went back: the version that was read last may be that of another document now."""
+        self._version = None
+
     def over(self, members: Iterable[MemberRecord], now: float) -> tuple[str, ...]:
         """Drained names that nobody has had for long. now: boot-clock reading."""
-        there = _names(members)
+        there = _names(members) if self.controls.drained else set()
         self._missing = {name: self._missing.get(name, now) for name in self.controls.drained if name not in there}
         if self.trouble:
             return ()  # a document that cannot be read cannot be changed either
