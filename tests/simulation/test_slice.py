@@ -32,12 +32,15 @@ Show = Callable[[str], None]
 @pytest.fixture
 def show(request: pytest.FixtureRequest) -> Show:
     """Prints a line whether the test fails or not: with its seed a history can be played again."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
     reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    assert capture is not None
     assert reporter is not None
 
     def write(text: str) -> None:
-        reporter.ensure_newline()
-        reporter.write_line(text)
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line(text)
 
     return write
 
