@@ -12,7 +12,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
 PYTEST := $(BIN)/pytest
-MODEL_PYTHON = $(or $(shell command -v pypy3),$(BIN)/python)
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
 .PHONY: help setup demo check format unit contract integration model sim sim-long cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-rebalancing clean
@@ -85,8 +84,8 @@ fuzz: setup ## readers of what others wrote, MINUTES=10 each, two at a time; REA
 test: check cluster ## everything: check, then all tests that need a server, the simulation's slice, and the model
 	$(PYTEST) tests --ignore=tests/unit --ignore=tests/clients/test_peers.py
 
-test-long: test histories peers simulate-watches ## everything, new histories, foreign controllers, a day of watch faults, and the protocol model with its full budgets and every removed rule (pypy3 where installed)
-	$(MODEL_PYTHON) -m tests.model
+test-long: test histories peers simulate-watches ## everything, new histories, foreign controllers, a day of watch faults, and the protocol model with its full budgets and every removed rule
+	$(BIN)/python -m tests.model
 
 bench-main: setup ## the main job with a killed worker, as a table; JSON=1 for one object a line; fails on a missed target
 	$(BIN)/python -m benchmarks.main_job

@@ -80,7 +80,7 @@ def at_least(have: str, want: str) -> bool:
     """
     if not have:
         return False
-    if comparable(have) and comparable(want):
+    if have.isascii() and have.isdigit() and want.isascii() and want.isdigit() and have[0] != "0" != want[0]:
         return have >= want if len(have) == len(want) else len(have) > len(want)
     return version_key(have) >= version_key(want)
 
@@ -97,11 +97,8 @@ def newest(*versions: str) -> str:
     """The highest of the versions that are not empty; "" if there is none. Raises Incomparable."""
     found = ""
     for each in versions:
-        if not each:
-            continue
-        if not found:
-            version_key(each)  # also of one alone
-            found = each
-        elif not at_least(found, each):
+        if each and not (found and at_least(found, each)):
+            if not comparable(each):
+                version_key(each)  # raises, also for one alone
             found = each
     return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.rebalancing.stopping_pod import KINDS, Hit
 from benchmarks.table import Row
+from fleet.devcluster.faults.match import version_in
 from fleet.devcluster.recording.journal import WRITES, Entry
 from shards.api.useragent import UserAgent
 from shards.clock import boot_seconds
@@ -65,11 +66,20 @@ def judge_hit(tally: Tally, hit: Hit, entries: Iterable[Entry], *, woken_at: flo
         stopped_at = hit.at + time.time() - boot_seconds()
         outcome.over += any(
             each.succeeded
-            and stopped_at < each.time < landed.time
             and (each.resource, each.name) == (landed.resource, landed.name)
             and each.verb in WRITES
+            and each not in mine
+            and _lies_between(each, stopped_at, agent.cache, landed)
             for each in entries
         )
+
+
+def _lies_between(write: Entry, stopped_at: float, decided_on: str, landed: Entry) -> bool:
+    """By versions, where the held write says on which one it was decided: the very change that led to it may be
+    answered to its author only after the worker has stopped. A server's versions all come from one counter."""
+    if not decided_on:
+        return stopped_at < write.time < landed.time
+    return version_in(decided_on) < version_in(write.resource_version) < version_in(landed.resource_version)
 
 
 def _incarnation(entry: Entry) -> tuple[str, str] | None:

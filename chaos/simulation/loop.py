@@ -72,7 +72,7 @@ class SimulationLoop(Agenda, _Base):
         if not lane.listed:
             lane.listed = True
             self._ready.append(lane)
-        return cast("asyncio.Handle", handle)
+        return handle  # type: ignore[return-value]
 
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
@@ -92,7 +92,7 @@ class SimulationLoop(Agenda, _Base):
         timer.lane = lane
         timer.reading = (self.now if clock is None else clock()) + delay
         self.add_timer(timer)
-        return cast("asyncio.TimerHandle", timer)
+        return timer  # type: ignore[return-value]
 
     def call_at(
         self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
@@ -104,7 +104,7 @@ class SimulationLoop(Agenda, _Base):
         timer.lane = lane
         timer.reading = when
         self.add_timer(timer)
-        return cast("asyncio.TimerHandle", timer)
+        return timer  # type: ignore[return-value]
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -178,7 +178,7 @@ class SimulationLoop(Agenda, _Base):
         timer.reading = when
         self._number += 1
         heapq.heappush(self._timers, (when, self._number, timer))
-        return cast("asyncio.TimerHandle", timer)
+        return timer  # type: ignore[return-value]
 
     def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
         """Runs until it is done, as nobody's. Raises NothingLeft where it cannot be, TimeStandsStill, and its error."""
@@ -187,10 +187,15 @@ class SimulationLoop(Agenda, _Base):
         self._run(math.inf)
         return awaited.result()
 
-    def run_until(self, when: float) -> None:
-        """Runs what happens until this true time, inclusive; then it is that time, even if there was nothing to do."""
-        self._run(when)
+    def run_until(self, when: float) -> bool:
+        """Runs what happens until this true time, inclusive; then it is that time, even if there was nothing to do.
+
+        False: somebody has called `stop`, and it is as late as it was then.
+        """
+        if not self._run(when):
+            return False
         self.now = max(self.now, when)
+        return True
 
     def run_forever(self) -> None:
         """Runs until nothing is left, or somebody calls `stop`."""
@@ -200,6 +205,7 @@ class SimulationLoop(Agenda, _Base):
             return
 
     def stop(self) -> None:
+        """Ends the run at this moment; what is ready may run before. Another run goes on where it ended."""
         self.call_soon(_stop, None, context=Context())
 
     @contextmanager
@@ -254,14 +260,15 @@ class SimulationLoop(Agenda, _Base):
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def _run(self, until: float) -> None:
+    def _run(self, until: float) -> bool:
         if self._closed:
             raise RuntimeError("the loop is closed: a history has one loop of its own")
         with self.entered(), collector_off():
             try:
                 self._run_until(until)
             except Stopped:
-                return
+                return False
+        return True
 
 
 def _stop(_done: object) -> None:

@@ -26,6 +26,7 @@ class Followed(Generic[T]):
     """Records by the name of their object. Methods return what moved: new records, and the last ones of those gone.
 
     Invariants: `_watched` and `_listed` are versions up to which watch and live lists are complete, and only grow.
+    complete: everything up to this version is included, the newer of both; "" = nothing is known yet.
     Every name in `_ahead` has a record, which did not come from the watch: until the watch has passed its version, the
     watch cannot say that it is gone.
     """
@@ -34,6 +35,7 @@ class Followed(Generic[T]):
         self._records: dict[str, T] = {}
         self._watched = ""
         self._listed = ""
+        self.complete = ""
         self._ahead: set[str] = set()
 
     def __iter__(self) -> Iterator[T]:
@@ -41,11 +43,6 @@ class Followed(Generic[T]):
 
     def get(self, name: str) -> T | None:
         return self._records.get(name)
-
-    @property
-    def complete(self) -> str:
-        """Everything up to this version is included; "" = nothing is known yet."""
-        return newest(self._watched, self._listed)
 
     def watched(self, name: str, found: T | None, at: str) -> list[T]:
         """One step of the watch, which then is at version `at`. found None: gone."""
@@ -65,7 +62,11 @@ class Followed(Generic[T]):
 
         holds: whether the watched cache has the name; asked for records that did not come from it.
         """
-        self._watched = newest(self._watched, at)
+        if at != self._watched:
+            self._watched = newest(self._watched, at)
+            self.complete = newest(self._watched, self._listed)
+        if not self._ahead:
+            return []
         passed = {name for name in self._ahead if at_least(self._watched, self._records[name].version)}
         self._ahead -= passed
         return [self._records.pop(name) for name in sorted(passed) if not holds(name)]
@@ -74,7 +75,7 @@ class Followed(Generic[T]):
         """A complete live list at version `at`; without effect where more is known."""
         if self.complete and not at_least(at, self.complete):
             return []
-        self._listed = at
+        self._listed = self.complete = at
         moved = []
         for name in sorted(self._records.keys() | found.keys()):
             known, new = self._records.get(name), found.get(name)
@@ -105,4 +106,5 @@ class Followed(Generic[T]):
         """
         gone = [record for name, record in self._records.items() if name not in found]
         self._records, self._watched, self._listed, self._ahead = dict(found), "", at, set(found)
+        self.complete = newest(at)
         return [*gone, *found.values()]

@@ -100,10 +100,9 @@ class RecordCache:
         """A complete list of another history, which replaces everything."""
         self.history_went_back += 1
         self._publish(kind, self._followed[kind].restarted(found, at))
-        if kind is Kind.MAP and not found and self.last_map is not None:
-            # Versions of the config count from lower numbers again: compared with this one, all would be older (R16).
-            last = self.last_map.map
-            self.last_map = self.last_map._replace(map=replace(last, config_version=""))
+        if kind is Kind.MAP and self.map is None and self.last_map is not None:
+            # A map that is made from it must not call every config of the new history an older one.
+            self.last_map = self.last_map._replace(map=replace(self.last_map.map, config_version=""))
         self._changes.publish(Change(str(Kind.MAP), "", self.synced))
 
     def _sync(self, kind: Kind) -> None:

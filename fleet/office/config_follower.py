@@ -37,6 +37,11 @@ class ConfigFollower:
         self._check = check
         self._version = ""
 
+    def restored(self) -> None:
+        """The store went back: versions of before say nothing about those that come, nor does what they asked for."""
+        self.wanted = None
+        self.refused = self._version = ""
+
     def look(self, found: Document | None) -> None:
         """found: as the view shows it; None where there is none, which changes nothing and is not refused."""
         if found is None:
@@ -57,7 +62,3 @@ class ConfigFollower:
         self.refused = ""
         self.planning = config.plan_settings()
         self.wanted = Wanted(config.shards.count, config.shards.partition_by, found.version)
-
-    def restored(self) -> None:
-        """The store went back: what it says now is read anew, under versions that no earlier one compares with."""
-        self.wanted, self._version = None, ""

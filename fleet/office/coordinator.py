@@ -215,6 +215,7 @@ class Coordinator:
             self.memory = Memory()
             self.registrar.restored()
             self.config.restored()
+            self.orders.restored()
             self._quiet_until = self.clock() + self.lease_seconds
         if self.clock() < self._quiet_until:
             return  # whoever has not noticed yet acts on what the restored records do not know

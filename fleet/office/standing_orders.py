@@ -50,6 +50,10 @@ class StandingOrders:
         self.controls, self.trouble, self._known = read, "", True
         return read
 
+    def restored(self) -> None:
+        """The store went back: the version that was read last may be that of another document now."""
+        self._version = None
+
     def over(self, members: Iterable[MemberRecord], now: float) -> tuple[str, ...]:
         """Drained names that nobody has had for long. now: boot-clock reading."""
         there = _names(members)

@@ -3,6 +3,7 @@
 python -m tests.model                     every scenario, the long ones too, and every removal; exit 0: as expected
 python -m tests.model --main              without the long ones
 python -m tests.model --removal NAME      one removal, with its shortest counterexample
+python -m tests.model --mutation NAME     the same of one mutation of the code
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import multiprocessing
 import sys
 
 from tests.model.explorer import NOTHING, Found, explore
+from tests.model.mutations import MUTATIONS, in_force
 from tests.model.rules import REMOVALS, Removal
 from tests.model.scenarios import LONG, MAIN, SCENARIOS
 
@@ -24,11 +26,23 @@ def explored(job: tuple[str, tuple[str, ...]]) -> Found:
     return explore(SCENARIOS[name].world(frozenset(without)))
 
 
+def mutated(name: str) -> Found:
+    """One mutation of the code, by its name."""
+    mutation = MUTATIONS[name]
+    with in_force(mutation):
+        return explore(SCENARIOS[mutation.scenario].world())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--main", action="store_true")
     parser.add_argument("--removal", choices=sorted("+".join(each.names) for each in REMOVALS))
+    parser.add_argument("--mutation", choices=sorted(MUTATIONS))
     args = parser.parse_args()
+    if args.mutation:
+        mutation = MUTATIONS[args.mutation]
+        what = f"with {args.mutation}, in {mutation.scenario!r}"
+        return _told(what, mutated(args.mutation), mutation.breaks, verbose=True)
     if args.removal:
         removal = next(each for each in REMOVALS if "+".join(each.names) == args.removal)
         found = explored((removal.scenario, removal.names))
@@ -38,10 +52,12 @@ def main() -> int:
     jobs += [(each.scenario, each.names) for each in REMOVALS]
     wrong = 0
     with multiprocessing.Pool(PROCESSES) as pool:
-        for job, found in zip(jobs, pool.imap(explored, jobs)):  # noqa: B905  # PyPy 3.9 has no strict=
+        for job, found in zip(jobs, pool.imap(explored, jobs), strict=True):
             expected = _removal(job)
             breaks = expected.breaks if expected is not None else NOTHING
             wrong += _told(" without ".join([job[0], *job[1]]), found, breaks)
+        for name, found in zip(MUTATIONS, pool.imap(mutated, MUTATIONS), strict=True):
+            wrong += _told(f"with {name}", found, MUTATIONS[name].breaks)
     return 1 if wrong else 0
 
 

@@ -1,7 +1,8 @@
 """Explores everything that can happen in a world, breadth first, and says what was found.
 
-Safety is looked at in every state, harm to availability at every step. Liveness is a question about progress: from
-every state that can be reached, a good one must be reachable by moves that are nobody's fault and nobody's choice.
+Safety is looked at in every state, and in every record that the code writes; harm to availability at every step.
+Liveness is a question about progress: from every state that can be reached, a good one must be reachable by moves that
+are nobody's fault and nobody's choice.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from tests.model.faults import fault_steps, owned, settled, violation
 from tests.model.handover import range_steps
 from tests.model.office import coordinator_steps
+from tests.model.records import Departure
 from tests.model.state import State, Step, World
 from tests.model.workers import worker_steps
 
@@ -51,7 +53,11 @@ def explore(w: World, most: int = 6_000_000) -> Found:
     queue = deque([0])
     while queue:
         i = queue.popleft()
-        for label, state, fault, harm in steps(w, order[i]):
+        try:
+            moves = steps(w, order[i])
+        except Departure as departure:
+            return _found(SAFETY, str(departure), _path(parents, labels, i), order, began)
+        for label, state, fault, harm in moves:
             j = index.get(state)
             if j is None:
                 j = len(order)

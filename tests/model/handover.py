@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fleet.rules.handover import Action, Phase
+from tests.model.code import Code
+from tests.model.standbys import has_nothing_behind, stands_alone
 from tests.model.state import (
     ABSENT,
     ACTIVE,
@@ -40,6 +43,10 @@ def range_steps(w: World, s: State) -> Iterator[Step]:
             continue
         if me.claim >= 0:
             yield from _claim(w, s, p, me)
+        if w.code is not None:
+            for r in w.ranges:
+                yield from _decided(w, w.code, s, p, me, r)
+            continue
         for r in w.ranges:
             bit = 1 << r
             if me.holds & bit:
@@ -61,13 +68,59 @@ def _views(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
             yield Step(f"{p} has reached the watermark and opens", with_process(s, p, me._replace(gate=OPEN)))
 
 
+def _decided(w: World, code: Code, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
+    """The one action that the code decides on, where no other one is under way."""
+    bit, lease = 1 << r, s.leases[r]
+    phase = Phase.IDLE
+    if me.holds & bit:
+        phase = Phase.OWNED
+    elif me.drained & bit:
+        phase = Phase.DRAINED
+    elif me.synced & bit:
+        phase = Phase.STANDBY
+    action = code.decide(phase, r, (w.names[p], me.epoch), me.view, lease)
+    if action is None or (me.claim == r and action is not Action.DROP):
+        return
+    if action is Action.DROP:
+        yield Step(f"{p} sees that {r} is no longer its own", with_process(s, p, _dropped(me, bit)))
+    elif action is Action.DRAIN:
+        yield from _drain(w, s, p, me, r)
+    elif action is Action.RELEASE:
+        yield from _release(w, s, p, me, r)
+    elif action is Action.CLOSE_STANDBY:
+        yield Step(f"{p} closes its views of {r}", with_process(s, p, _dropped(me, bit)))
+    elif action is Action.CLAIM:
+        if me.claim < 0:
+            yield Step(f"{p} reads {r} before a claim", with_process(s, p, me._replace(claim=r)))
+    elif action is Action.RENOUNCE:
+        yield Step(f"{p} renounces {r}", write_lease(w, s, r, code.released(r, lease, None)))
+    elif w.standbys:
+        yield from _stand_by(w, s, p, me, r, action)
+
+
+def _stand_by(w: World, s: State, p: int, me: Process, r: int, action: Action) -> Iterator[Step]:
+    """The writes are those of `RangeRunner`. Opening a standby and its views' being complete is one move."""
+    lease = s.leases[r]
+    if action is Action.OPEN_STANDBY:
+        if me.health != COLD:
+            synced = me._replace(synced=me.synced | 1 << r, seen=s.contents)
+            yield Step(f"{p} stands by for {r}", with_process(s, p, synced))
+    elif action is Action.ANNOUNCE:
+        announced = lease._replace(standby=(w.names[p], me.epoch, lease.epoch))
+        yield Step(f"{p} announces its standby of {r}", write_lease(w, s, r, announced))
+    else:
+        assert action is Action.WITHDRAW, action
+        yield Step(f"{p} withdraws its standby of {r}", write_lease(w, s, r, lease._replace(standby=None)))
+
+
 def _mine(w: World, s: State, p: int, me: Process, r: int) -> bool:
     lease = s.leases[r]
     return lease.status == ACTIVE and lease.holder == (w.names[p], me.epoch)
 
 
 def _owned(w: World, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
-    name, bit, lease = w.names[p], 1 << r, s.leases[r]
+    name, lease = w.names[p], s.leases[r]
+    bit = 1 << r
     if not _mine(w, s, p, me, r):
         if "keep-a-missing-lease" not in w.without:
             yield Step(f"{p} sees that {r} is no longer its own", with_process(s, p, _dropped(me, bit)))
@@ -83,16 +136,21 @@ def _owned(w: World, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
     ):
         return
     if "release-before-drain" in w.without:
-        yield Step(f"{p} releases {r} and keeps working", write_lease(w, s, r, _released(w, s, me, lease)))
+        yield Step(f"{p} releases {r} and keeps working", write_lease(w, s, r, _released(w, me, r, lease)))
         return
+    yield from _drain(w, s, p, me, r)
+
+
+def _drain(w: World, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
+    bit, target = 1 << r, w.target(me.view, r)
     harm = ""
-    if w.standbys and target >= 0 and not w.targets_may_die and _stands_alone(w, s, target, r):
+    if w.standbys and target >= 0 and not w.targets_may_die and stands_alone(w, s, target, r):
         harm = f"A1: {p} drains {r} though nobody stands by for it"
     drained = me._replace(holds=me.holds & ~bit, drained=me.drained | bit)
     if w.standbys or w.gates:
         yield Step(f"{p} drains {r}", with_process(s, p, drained), harm=harm)
     else:  # one step, as nothing depends on what lies between
-        yield from _drained(w, with_process(s, p, drained), p, drained, r)
+        yield from _release(w, with_process(s, p, drained), p, drained, r)
 
 
 def _announced(w: World, me: Process, lease: Lease, target: int) -> bool:
@@ -105,50 +163,30 @@ def _announced(w: World, me: Process, lease: Lease, target: int) -> bool:
     return "standby-of-a-dead-member" in w.without or member_epoch >= me.view.floors[target]
 
 
-def _somebody_is_synced(w: World, s: State, target: int, bit: int) -> bool:
-    return any(
-        w.names[q] == target and x.synced & bit and x.believes and x.epoch > 0 for q, x in enumerate(s.processes)
-    )
-
-
-def _stands_alone(w: World, s: State, target: int, r: int) -> bool:
-    """Whether the target, whom the map in force still names, has no standby, and does not merely withdraw too late."""
-    if s.map is None or w.target(s.map, r) != target:
-        return False
-    return not _somebody_is_synced(w, s, target, 1 << r) and not _will_withdraw(w, s, target, r)
-
-
-def _will_withdraw(w: World, s: State, target: int, r: int) -> bool:
-    """Whether the target is about to take its announcement back: the owner was merely faster."""
-    lease = s.leases[r]
-    return not {"no-withdrawal", "announce-before-synced"} & w.without and any(
-        _has_nothing_behind(w, x, q, lease, r) for q, x in enumerate(s.processes) if w.names[q] == target
-    )
-
-
-def _has_nothing_behind(w: World, me: Process, p: int, lease: Lease, r: int) -> bool:
-    standby = lease.standby
-    if standby is None or standby[0] != w.names[p] or me.epoch <= 0 or not me.believes:
-        return False
-    return not me.synced >> r & 1 or standby[1] < me.epoch
-
-
 def _dropped(me: Process, bit: int) -> Process:
     rest = me._replace(holds=me.holds & ~bit, drained=me.drained & ~bit, synced=me.synced & ~bit)
     return rest if rest.holds | rest.synced | rest.drained else rest._replace(gate=OPEN, seen=0)
 
 
-def _released(w: World, s: State, me: Process, lease: Lease) -> Lease:
-    mark = (me.seen, lease.epoch) if w.gates and me.gate == OPEN else None
+def _released(w: World, me: Process, r: int, lease: Lease) -> Lease:
+    seen = me.seen if w.gates and me.gate == OPEN else None
+    if w.code is not None:
+        return w.code.released(r, lease, seen)
+    mark = (seen, lease.epoch) if seen is not None else None
     return lease._replace(holder=None, mark=mark)
 
 
 def _drained(w: World, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
-    bit, lease = 1 << r, s.leases[r]
+    bit = 1 << r
     if not _mine(w, s, p, me, r):
         yield Step(f"{p} has nothing to release of {r}", with_process(s, p, _dropped(me, bit)))
         return
-    t = write_lease(w, s, r, _released(w, s, me, lease))
+    yield from _release(w, s, p, me, r)
+
+
+def _release(w: World, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
+    bit = 1 << r
+    t = write_lease(w, s, r, _released(w, me, r, s.leases[r]))
     if w.left(s, "lost-answer"):
         lost = w.spend(t, "lost-answer")
         if "resume-after-a-release" in w.without:
@@ -165,7 +203,7 @@ def _idle(w: World, s: State, p: int, me: Process, r: int) -> Iterator[Step]:
             yield Step(f"{p} closes its standby of {r}", with_process(s, p, _dropped(me, bit)))
         return
     holder = lease.holder
-    if w.standbys and "no-withdrawal" not in w.without and _has_nothing_behind(w, me, p, lease, r):
+    if w.standbys and "no-withdrawal" not in w.without and has_nothing_behind(w, me, p, lease, r):
         yield Step(f"{p} withdraws its standby of {r}", write_lease(w, s, r, lease._replace(standby=None)))
     if w.target(me.view, r) != name and not ("claim-without-target" in w.without and r in w.layouts[me.view.layout]):
         renounces = holder == (name, me.epoch) and me.claim != r and lease.status == ACTIVE
@@ -213,18 +251,23 @@ def _claim(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
         return
     mark, holder = lease.mark, lease.holder
     keeps = "claim-keeps-the-watermark" in w.without
-    claimed = Lease(
-        ACTIVE,
-        (name, me.epoch),
-        lease.epoch + 1 if w.epochs else 0,
-        lease.standby if "claim-keeps-the-standby" in w.without else None,
-        mark if keeps else None,
-    )
+    if w.code is not None:
+        claimed = w.code.claimed(r, (name, me.epoch), lease)
+    else:
+        claimed = Lease(
+            ACTIVE,
+            (name, me.epoch),
+            lease.epoch + 1 if w.epochs else 0,
+            lease.standby if "claim-keeps-the-standby" in w.without else None,
+            mark if keeps else None,
+        )
     t = write_lease(w, t, r, claimed)
     if w.left(s, "lost-answer"):
         yield Step(f"{p} claims {r}, the answer is lost", w.spend(t, "lost-answer"), True)
     gate = OPEN
-    if w.gates and "no-list-after-the-claim" not in w.without:
+    if w.gates and w.code is not None:
+        gate = w.code.gate(r, lease)
+    elif w.gates and "no-list-after-the-claim" not in w.without:
         stamped = mark is not None and (mark[1] == lease.epoch or "any-watermark" in w.without)
         free = holder is None or "watermark-of-a-holder" in w.without
         gate = mark[0] if mark is not None and stamped and free else LIST

@@ -7,8 +7,8 @@ reads matters.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Optional
 
+from tests.model.code import Code
 from tests.model.state import (
     ABSENT,
     ACTIVE,
@@ -26,7 +26,7 @@ from tests.model.state import (
     write_map,
 )
 
-Op = Optional[tuple[object, ...]]  # noqa: UP045
+Op = tuple[object, ...] | None
 
 
 def _with_op(s: State, c: int, op: Op) -> State:
@@ -58,10 +58,12 @@ def retiring_steps(w: World, s: State, c: int, op: Op) -> Iterator[Step]:
     r = op[1]
     assert isinstance(r, int)
     if op[0] == "retire":
-        lease = s.leases[r]
-        t = write_lease(
-            w, _with_op(s, c, None), r, Lease(RETIRED, None, lease.epoch + 1 if w.epochs else 0, None, None)
-        )
+        lease, read = s.leases[r], op[2]
+        assert isinstance(read, Map)
+        new = Lease(RETIRED, None, lease.epoch + 1 if w.epochs else 0, None, None)
+        if w.code is not None:
+            new = w.code.retired(r, read, lease)
+        t = write_lease(w, _with_op(s, c, None), r, new)
         if w.left(s, "lost-answer"):
             yield Step(f"coordinator {c} retires {r}, the answer is lost", w.spend(t, "lost-answer"), True)
         yield Step(f"coordinator {c} retires {r}", _with_op(t, c, ("forget", r, op[2])))
@@ -83,6 +85,10 @@ def _forget(s: State, c: int, m: Map, r: int) -> Iterator[Step]:
 def _begin_retiring(w: World, s: State, c: int) -> Iterator[Step]:
     m = s.map  # read live
     assert m is not None
+    if w.code is not None:
+        for r in w.code.upkeep(m, s.leases, s.members).retire:
+            yield Step(f"coordinator {c} reads {r} before retiring it", _with_op(s, c, ("retire", r, m)))
+        return
     for r in w.ranges:
         if not m.retiring >> r & 1:
             continue
@@ -130,17 +136,30 @@ def activation_steps(w: World, s: State, c: int, op: Op) -> Iterator[Step]:
     gives_up = Step(f"coordinator {c} gives up activating {r}", _with_op(s, c, None))
     if op[0] == "activate":
         yield from _check_map(w, s, c, r, bool(op[2]))
+    elif op[0] == "checked" and w.code is not None:
+        read, just_opened = op[3], bool(op[4])
+        assert isinstance(read, Map)
+        made = w.code.activated(
+            r, Lease(ABSENT) if op[2] else lease, read, s.members, s.leases, just_opened=just_opened
+        )
+        if made is None:
+            yield gives_up
+        else:
+            yield Step(f"coordinator {c} checked the overlaps of {r}", _with_op(s, c, ("commit", r, op[2], made)))
     elif op[0] == "checked":
         mask = w.overlaps[r]
         busy = any(mask >> x & 1 and s.leases[x].status == ACTIVE for x in w.ranges)
         if busy and "no-overlap-check" not in w.without:
             yield gives_up
         else:
-            yield Step(f"coordinator {c} checked the overlaps of {r}", _with_op(s, c, ("commit", r, op[2])))
+            new = Lease(ACTIVE, None, lease.epoch + 1 if w.epochs else 0)
+            yield Step(f"coordinator {c} checked the overlaps of {r}", _with_op(s, c, ("commit", r, op[2], new)))
     elif m is None or (op[2] and lease.status != ABSENT and "activate-without-cas" not in w.without):
         yield gives_up
     else:
-        t = write_lease(w, _with_op(s, c, None), r, Lease(ACTIVE, None, lease.epoch + 1 if w.epochs else 0, None, None))
+        activated = op[3]
+        assert isinstance(activated, Lease)
+        t = write_lease(w, _with_op(s, c, None), r, activated)
         yield Step(f"coordinator {c} activates {r}", t)
 
 
@@ -148,6 +167,14 @@ def _begin_activation(w: World, s: State, c: int) -> Iterator[Step]:
     """On the coordinator's own view, which may be old: its first read is live."""
     view = s.coordinators[c].view
     assert view is not None
+    if w.code is not None:
+        # Its view of the records may lag, too, and not show yet what overlaps.
+        inside = w.layout_masks[view.layout]
+        shown = tuple(x if inside >> r & 1 else Lease(ABSENT) for r, x in enumerate(s.leases))
+        for r in w.code.upkeep(view, shown, s.members).activate:
+            first = ("activate", r, s.leases[r].status == ABSENT)
+            yield Step(f"coordinator {c} reads {r} before activating it", _with_op(s, c, first))
+        return
     for r in w.layouts[view.layout]:
         lease = s.leases[r]
         if lease.status == ACTIVE and lease.holder != EMPTIED:
@@ -168,18 +195,40 @@ def _check_map(w: World, s: State, c: int, r: int, absent: bool) -> Iterator[Ste
     if m is None:
         yield gives_up
         return
+    if w.code is not None:
+        yield from _map_checked(w, w.code, s, c, r, m, absent)
+        return
     ready = r in w.layouts[m.layout] and not w.overlaps[r] & m.retiring
     ready = ready or "no-map-check" in w.without
-    checked = _with_op(s, c, ("checked", r, absent))
+    checked = _with_op(s, c, ("checked", r, absent, m, False))
     if ready and not m.opened >> r & 1 and "unmarked-opening" not in w.without:
         if me.view != m:
             yield gives_up
             return
         new = m._replace(opened=m.opened | 1 << r)
         t = write_map(_with_op(s, c, None), new)
-        t = with_coordinator(t, c, me._replace(view=new, op=("checked", r, absent)))
+        t = with_coordinator(t, c, me._replace(view=new, op=("checked", r, absent, new, True)))
         yield Step(f"coordinator {c} marks {r} opened", t)
         return
     if _missing(w, s, m, r) and "recreate-at-once" not in w.without and absent:
         ready = ready and echoed(s, m, r)
     yield Step(f"coordinator {c} checked the map for {r}", checked) if ready else gives_up
+
+
+def _map_checked(w: World, code: Code, s: State, c: int, r: int, m: Map, absent: bool) -> Iterator[Step]:
+    """Likewise, by the code. What was never opened is activated in the map write that marks it so."""
+    first, me = Lease(ABSENT) if absent else s.leases[r], s.coordinators[c]
+    opens = not m.opened >> r & 1
+    if opens and me.view != m:
+        yield Step(f"coordinator {c} gives up activating {r}", _with_op(s, c, None))
+        return
+    new = m._replace(opened=m.opened | 1 << r)
+    if code.activated(r, first, new, s.members, None, just_opened=opens) is None:
+        yield Step(f"coordinator {c} gives up activating {r}", _with_op(s, c, None))
+    elif opens:
+        t = write_map(_with_op(s, c, None), new)
+        t = with_coordinator(t, c, me._replace(view=new, op=("checked", r, absent, new, True)))
+        yield Step(f"coordinator {c} marks {r} opened", t)
+    else:
+        checked = _with_op(s, c, ("checked", r, absent, m, False))
+        yield Step(f"coordinator {c} checked the map for {r}", checked)

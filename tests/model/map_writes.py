@@ -41,6 +41,8 @@ def with_floors(w: World, s: State, m: Map) -> Map:
     """R6: floors ride on every map write (decision 2)."""
     if "trust-own-fences-only" in w.without:
         return m
+    if w.code is not None:
+        return m._replace(floors=w.code.floors(m, s.members, s.leases))
     floors = []
     for name in range(w.people):
         floor = max(m.floors[name], s.members[name].epoch)
@@ -56,6 +58,11 @@ def with_floors(w: World, s: State, m: Map) -> Map:
 def rebuilt_map(w: World, s: State, c: int, me: Coordinator) -> Iterator[Step]:
     """R14: from the last map that it knows, and from the Leases."""
     last = me.view
+    if w.code is not None:
+        highest = max(x.echo for x in s.members)
+        made = w.code.rebuilt(last, me.config, s.leases, highest, s.term)
+        yield from plan_map(w, s, c, made, "makes the map anew")
+        return
     active = [r for r in w.ranges if s.leases[r].status == ACTIVE]
     layout = 0 if last is None else last.layout
     if last is None and "rebuilt-from-the-config" not in w.without and tuple(active) in w.layouts:

@@ -87,14 +87,21 @@ def _members(w: World, s: State, c: int, me: Coordinator) -> Iterator[Step]:
                 fenced = with_member(s, name, Member(member.epoch + 1))
                 yield Step(f"coordinator {c} fences {name}, which renews", fenced)
             else:
-                expelled = with_member(s, name, member._replace(kicked=True, echo=0))
+                kicked = w.code.expelled(name, member) if w.code else member._replace(kicked=True, echo=0)
+                expelled = with_member(s, name, kicked)
                 yield Step(f"coordinator {c} expels {name}", expelled)
 
 
 def _fence(w: World, s: State, c: int, name: int, member: Member) -> Iterator[Step]:
     """R5, R12. The timing rule of 3.2: while the incarnation in the member Lease believes, a fence cannot succeed."""
-    if is_held(w, s, name) and "fence-a-live-member" not in w.without:
+    if w.code is not None:
+        fenced = w.code.fenced(name, member, held=is_held(w, s, name))
+        if fenced is None:
+            return
+    elif is_held(w, s, name) and "fence-a-live-member" not in w.without:
         return
+    else:
+        fenced = Member(member.epoch + (0 if "fence-without-raise" in w.without else 1), NOBODY, member.echo)
     if any(x.past and x.believes and w.names[q] == name for q, x in enumerate(s.processes)):
         return  # a restore starts all timers again
     harm = ""
@@ -103,8 +110,7 @@ def _fence(w: World, s: State, c: int, name: int, member: Member) -> Iterator[St
             return
         if s.processes[member.holder].epoch != GONE:
             harm = f"A2: {name} is fenced though it only could not reach the server"
-    raised = 0 if "fence-without-raise" in w.without else 1
-    t = with_member(s, name, Member(member.epoch + raised, NOBODY, member.echo))
+    t = with_member(s, name, fenced)
     if "trust-own-fences-only" in w.without and s.map is not None and s.coordinators[c].view == s.map:
         new = s.map._replace(floors=put(s.map.floors, name, member.epoch + 1))
         t = with_coordinator(
@@ -156,7 +162,8 @@ def _floors(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
         if "no-floor-for-the-gone" in w.without or (alive and "gone-at-once" not in w.without):
             continue
         if s.members[name].epoch == 0 and named >= m.floors[name]:
-            gone = m._replace(floors=put(m.floors, name, named + 1))
+            raised = w.code.floors(m, s.members, s.leases, (name,)) if w.code else put(m.floors, name, named + 1)
+            gone = m._replace(floors=raised)
             yield from plan_map(w, s, c, gone, f"raises the floor of {name}, which has no record")
 
 
@@ -166,6 +173,12 @@ def is_missing(s: State, r: int, opened: int) -> bool:
 
 
 def _losses(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
+    if w.code is not None:
+        lost = w.code.upkeep(m, s.leases, s.members).lost
+        if lost != m.lost:
+            marked = m._replace(lost=lost, losses=max(m.losses, *lost))
+            yield from plan_map(w, s, c, marked, "marks what is lost, and what is found")
+        return
     for r in w.ranges:
         listed = bool((w.layout_masks[m.layout] | m.retiring) >> r & 1)
         missing = listed and is_missing(s, r, m.opened)
@@ -224,15 +237,20 @@ def _layouts(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
     me = s.coordinators[c]
     if not m.retiring or "several-reshards" in w.without:
         if w.left(s, "reshard"):
-            yield from plan_map(w, w.spend(s, "reshard"), c, _cut(w, m, 1 - m.layout), "reshards", True)
+            yield from plan_map(w, w.spend(s, "reshard"), c, _cut(w, s, m, 1 - m.layout), "reshards", True)
         newer = me.config > m.config
         if newer or ("older-config-reshards" in w.without and me.config != m.config):
-            cut = _cut(w, m, me.config % 2)._replace(config=me.config)
+            cut = _cut(w, s, m, me.config % 2)._replace(config=me.config)
             for step in plan_map(w, s, c, cut, f"reshards to config {me.config}"):
                 yield step if newer else step._replace(harm="A2: the layout goes back to an older config")
     edited = w.budget[-1] - w.left(s, "config")
     if me.config < edited and s.valid == c:
         yield Step(f"coordinator {c} reads the config", with_coordinator(s, c, me._replace(config=edited)))
+    if w.code is not None:
+        retiring = w.code.upkeep(m, s.leases, s.members).retiring
+        if retiring != m.retiring:
+            yield from plan_map(w, s, c, m._replace(retiring=retiring), "retires what is in no layout")
+        return
     strays = 0
     for r in w.ranges:
         if s.leases[r].status == ACTIVE and not (w.layout_masks[m.layout] | m.retiring) >> r & 1:
@@ -241,7 +259,9 @@ def _layouts(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
         yield from plan_map(w, s, c, m._replace(retiring=m.retiring | strays), "retires what is in no layout")
 
 
-def _cut(w: World, m: Map, layout: int) -> Map:
+def _cut(w: World, s: State, m: Map, layout: int) -> Map:
+    if w.code is not None:
+        return w.code.relaid(m, layout, s.leases)
     old, new = w.layout_masks[m.layout], w.layout_masks[layout]
     retiring = (m.retiring | old) & ~new
     if "reshard-without-retiring" in w.without:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 PAGE = Path(__file__).parents[2] / "docs" / "ownership-rules.md"
 
+OTHER_TABLES = "## What is explored"
+
 _ROW = re.compile(r"^\| (.+?) \| (.+?) \| (safety|liveness|availability|nothing) \| (.+?) \| (`.+?`), in \*(.+?)\* \|$")
 
 
@@ -34,7 +36,9 @@ def _removals() -> tuple[Removal, ...]:
     """Raises ValueError for a row of the table that cannot be read."""
     found = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("| ") or "`" not in line:  # the head, and other tables
+        if line == OTHER_TABLES:
+            break
+        if not line.startswith("| ") or "`" not in line:  # the head
             continue
         row = _ROW.match(line)
         if row is None:

@@ -3,13 +3,14 @@
 Sets of ranges are bit masks. Names and processes are numbers: two processes may bear one name (R1). Time is abstracted
 into one fact per process: `believes`, its own deadline has not passed. What needs a lease to pass without a sign of
 life (a fence, a takeover of a name) is possible only while whoever it is about does not believe.
-
-The interpreter may be PyPy 3.9: nothing newer is used here.
 """
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, NamedTuple, Tuple  # noqa: UP035
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.model.code import Code
 
 ABSENT, ACTIVE, RETIRED = 0, 1, 2
 OK, BLIND, STUCK, COLD = 0, 1, 2, 3
@@ -160,14 +161,15 @@ class World:
     """A scenario to explore. names: the name of each process. split: one range that can be cut in two, or one alone.
 
     standbys: a planned release waits for the target's standby. gates: contents, watermarks and lists are modelled.
-    slow_maps: a coordinator plans a map and writes it later. without: rules and parts of rules that are removed.
+    slow_maps: a coordinator plans a map and writes it later. without: rules and parts of rules that are removed. code:
+    what decides and writes; None where something is removed: the moves then follow the rules as they are written here.
     """
 
     def __init__(
         self,
-        budget: Dict[str, int],  # noqa: UP006
+        budget: dict[str, int],
         *,
-        names: Tuple[int, ...] = (0, 1),  # noqa: UP006
+        names: tuple[int, ...] = (0, 1),
         split: bool = False,
         standbys: bool = False,
         gates: bool = False,
@@ -175,10 +177,11 @@ class World:
         running: bool = False,
         governed: bool = True,
         collects: bool = False,
-        without: FrozenSet[str] = frozenset(),  # noqa: UP006
+        without: frozenset[str] = frozenset(),
     ) -> None:
         self.names, self.split, self.standbys, self.gates, self.slow_maps = names, split, standbys, gates, slow_maps
         self.governed, self.running, self.collects, self.without = governed, running, collects, without
+        self.code: Code | None = None
         self.budget = tuple(budget.get(name, 0) for name in FAULTS)
         assert set(budget) <= set(FAULTS), budget
         self.people = max(names) + 1
@@ -190,8 +193,7 @@ class World:
         self.overlaps = (0b110, 0b001, 0b001) if split else (0,)
         self.layout_masks = tuple(sum(1 << r for r in layout) for layout in self.layouts)
         self.epochs = standbys or gates
-        fatal = "crash", "vanish", "leave", "expire", "blind", "stuck"
-        self.targets_may_die = any(budget.get(name) for name in fatal)
+        self.targets_may_die = any(map(budget.get, ("crash", "vanish", "leave", "expire", "blind", "stuck")))
 
     def left(self, s: State, fault: str) -> int:
         return s.budget[INDEX[fault]]

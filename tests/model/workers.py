@@ -66,6 +66,12 @@ def _join(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
         if any(x.past and x.believes for x in s.processes):
             return  # a lease has not passed since it noticed the restore
         me = me._replace(waits=False)
+    if w.code is not None:
+        awaited = not (is_held(w, s, name) if found.epoch else _somebody_believes(w, s, p))
+        joined = w.code.join(name, p, found, s.map, s.leases, awaited=awaited)
+        if joined is not None:
+            yield from _joined(w, s, p, me, joined)
+        return
     rivals = [x for q, x in enumerate(s.processes) if q != p and w.names[q] == name and x.believes and x.epoch > 0]
     if found.epoch == 0:
         known = known_epoch(w, s, name)
@@ -77,8 +83,18 @@ def _join(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
             return
         epoch = found.epoch + (0 if "join-without-raise" in w.without and found.epoch else 1)
         epoch = max(epoch, known_epoch(w, s, name) + 1) if "join-without-raise" not in w.without else epoch
+    yield from _joined(w, s, p, me, Member(epoch, p))
+
+
+def _somebody_believes(w: World, s: State, p: int) -> bool:
+    """Whether another process of the name may still act: since its record is gone, less than a lease has passed."""
+    return any(q != p and w.names[q] == w.names[p] and x.believes and x.epoch > 0 for q, x in enumerate(s.processes))
+
+
+def _joined(w: World, s: State, p: int, me: Process, record: Member) -> Iterator[Step]:
+    epoch = record.epoch
     view = s.map if s.map is not None else me.view
-    t = with_member(s, name, Member(epoch, p))
+    t = with_member(s, w.names[p], record)
     if w.left(s, "lost-answer"):
         yield Step(f"{p} joins at epoch {epoch}, the answer is lost", w.spend(t, "lost-answer"), True)
     joined = emptied(me)._replace(epoch=epoch, believes=True, view=view)
@@ -113,7 +129,9 @@ def _member(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
         yield from _follow(w, s, p, me, mine and not record.kicked)
     if w.left(s, "leave"):
         t = w.spend(s, "leave")
-        if mine:
+        if mine and w.code is not None:
+            t = with_member(t, name, w.code.left(name, record))
+        elif mine:
             raised = 0 if "leave-without-fence" in w.without else 1
             t = with_member(t, name, Member(me.epoch + raised, NOBODY))
         if "leave-before-the-last-act" in w.without:

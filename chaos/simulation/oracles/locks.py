@@ -11,8 +11,10 @@ from fleet.records.record import Holder, ShardRecord, ShardStatus
 
 
 class Mutex(Oracle):
-    """Each claim finds the lock free (R3), and only its holder empties it while it lives. What a hand has written may be
-    emptied by the coordinator: it is lost (R14), and whether its owner has let go is I1's."""
+    """Each claim finds the lock free (R3), and only its holder empties it while it lives.
+
+    What a hand has written may be emptied by the coordinator: it is lost (R14), and whether its owner has let go is
+    I1's."""
 
     id, sentence = Checker.id, Checker.sentence
 

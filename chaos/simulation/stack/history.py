@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from chaos.simulation.conductor import Conductor
-from chaos.simulation.happenings import Happening, Healed, Struck
+from chaos.simulation.happenings import Happening, Healed, Lived, Struck
 from chaos.simulation.loop import SimulationLoop
 from chaos.simulation.outcome import Breach, Outcome, Say
 from chaos.simulation.plan import Plan
@@ -54,10 +54,11 @@ LATE_SHARE = 0.05
 class History:
     """Everything that one seed is made of. `run` plays it, once."""
 
-    def __init__(self, plan: Plan, say: Say | None) -> None:
+    def __init__(self, plan: Plan, say: Say | None, hear: Callable[[Happening], None] | None = None) -> None:
         self.plan = plan
         self.loop = SimulationLoop(random.Random(f"{plan.seed} order"))
         self.say: Say = say or (lambda at, what: None)
+        self._ear = hear
         self.rng = random.Random(f"{plan.seed} stack")
         self.court = Courtroom(self._now)
         self.recorder = Recorder(clock=self._now)
@@ -135,8 +136,12 @@ class History:
 
     def _lived(self, label: str, how: How) -> None:
         self._tell(f"{label} {how}")
+        if self._ear is not None:
+            self._ear(Lived(self.loop.now, label, how))
 
     def _hear(self, happening: Happening) -> None:
+        if self._ear is not None:
+            self._ear(happening)
         if isinstance(happening, Struck):
             self._tell(f"{'over: ' if happening.over else ''}{happening.strike}")
             words = f'{{"strike":"{happening.strike.__struct_config__.tag}"}}'
@@ -204,7 +209,8 @@ class History:
             with self.loop.entered():
                 for each in self.network.servers[::-1]:
                     each.close()
-            self.loop.close()
+                # What processes do as they end may ask for the loop.
+                self.loop.close()
 
     async def _play(self) -> Outcome:
         plan = self.plan
@@ -261,6 +267,7 @@ class History:
             seconds=self.loop.now,
             settled_seconds=None if breaches else settled_seconds,
             checks={**self.court.checks(), "P2": self.sight.checks},
+            hits={strike: times for strike, times in sorted(self.network.hits.items()) if times},
         )
 
 
@@ -275,9 +282,7 @@ class quiet:
         logging.disable(self._level)
 
 
-def played(plan: Plan, say: Say | None, after: Callable[[History], None] = lambda history: None) -> Outcome:
-    history = History(plan, say)
+def played(plan: Plan, say: Say | None, hear: Callable[[Happening], None] | None = None) -> Outcome:
+    """hear: is told of strikes, and of what becomes of processes."""
     with quiet():
-        outcome = history.run()
-    after(history)
-    return outcome
+        return History(plan, say, hear).run()

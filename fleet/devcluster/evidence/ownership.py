@@ -100,8 +100,8 @@ class Ownership:
         return where in self._doubted
 
     def raise_floors(self, floors: Mapping[str, int]) -> None:
-        """As a map says that the fleet wrote; what one said before does not fall."""
-        self._floors.update({name: max(floor, self._floors.get(name, 0)) for name, floor in floors.items()})
+        """As a map of the fleet says; they never fall."""
+        self._floors.update({name: max(each, self._floors.get(name, 0)) for name, each in floors.items()})
 
     def alive(self, holder: Holder) -> bool:
         """Whether that incarnation holds its member Lease. Unknown members (a partial journal) count as alive."""
@@ -167,8 +167,7 @@ class Ownership:
 
     def all_gaps(self) -> list[Gap]:
         """Closed ones, then those that last."""
-        now = self._gaps.items()
-        return [*self.gaps, *(Gap(str(key[1]), cause, began, None, self.fleet) for key, (cause, began) in now)]
+        return self.gaps + [Gap(str(key[1]), why, at, None, self.fleet) for key, (why, at) in self._gaps.items()]
 
     def _shard_written(self, entry: Entry, key: LeaseKey, new: ShardRecord, *, by_hand: bool) -> None:
         self._index.add(key)

@@ -87,6 +87,17 @@ def test_run_until_stops_in_between_and_goes_on(loop: SimulationLoop) -> None:
     assert (said, loop.now) == ([1.0, 2.0, 3.0], 10.0)
 
 
+def test_a_run_can_be_stopped_and_goes_on(loop: SimulationLoop) -> None:
+    said: list[float] = []
+    for each in (1.0, 2.0, 3.0):
+        loop.call_at(each, lambda: said.append(loop.now))
+    loop.call_at(2.0, loop.stop)
+    assert not loop.run_until(10.0)
+    assert (said, loop.now) == ([1.0, 2.0], 2.0)
+    assert loop.run_until(10.0)
+    assert (said, loop.now) == ([1.0, 2.0, 3.0], 10.0)
+
+
 def test_what_is_put_at_a_true_time_sees_nothing_of_who_put_it(loop: SimulationLoop) -> None:
     colour = ContextVar("colour", default="none")
     seen: list[str] = []

@@ -483,3 +483,30 @@ async def test_a_delayed_activation_of_an_old_coordinator_conflicts_with_the_ret
         for record in fleet.store.of(Kind.SHARD).values():
             assert isinstance(record, ShardRecord)
             assert record.range in layout or record.status is ShardStatus.RETIRED
+
+
+@pytest.mark.parametrize("before", [4, 6], ids=["as it was made", "resharded"])
+async def test_a_config_of_a_restored_store_is_followed_however_low_its_version(before: int) -> None:
+    fleet = Fleet(ranges=4)
+    empty = fleet.store.backup()
+    async with running(fleet, "a"):
+        await fleet.pass_seconds(5)
+        await configure(fleet, config(before))
+        await until_settled(fleet, before)
+        fleet.store.restore(empty)
+        await fleet.until(lambda: fleet.store.of(Kind.MAP) != {}, 30, "the map is rebuilt")
+        await configure(fleet, config(3))
+        await until_settled(fleet, 3, within_seconds=30)
+
+
+async def test_a_config_that_is_gone_with_a_restore_is_not_asked_for_any_more() -> None:
+    async with running(Fleet(ranges=4), "a") as fleet:
+        backup = fleet.store.backup()
+        await fleet.pass_seconds(5)
+        await configure(fleet, config(6))
+        await until_settled(fleet, 6)
+        fleet.store.restore(backup)
+        await fleet.pass_seconds(30)
+        assert len(fleet.map.boundaries) == 4
+        await configure(fleet, config(3))
+        await until_settled(fleet, 3, within_seconds=30)

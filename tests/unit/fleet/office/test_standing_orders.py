@@ -125,3 +125,10 @@ async def test_a_document_that_lost_its_labels_ends_no_coordinator() -> None:
     orders.follow(ordered)
     await orders.end(Unlabelled(), ordered, ("a",), not_after=float("inf"))
     assert set(orders.controls.drained) == {"a"}
+
+
+def test_another_document_of_the_same_version_is_read_after_a_restore() -> None:
+    orders = StandingOrders()
+    assert orders.follow(document("{}", "7")) == Controls()
+    orders.restored()
+    assert orders.follow(document(controls_text(FROZEN), "7")) == FROZEN

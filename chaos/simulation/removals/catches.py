@@ -1,0 +1,56 @@
+"""What found each removal, and how the docs say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from chaos.simulation.removals import REMOVALS
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "removed-rules.md"
+SCENARIOS = ROOT / "tests" / "integration" / "removed_rules"
+"""One scenario for each removal that is caught, by its name."""
+
+BEGIN, END = "<!-- table: written by chaos.simulation.removals.search -->", "<!-- end of the table -->"
+
+
+class Catch(NamedTuple):
+    """seeds: that were played, with the one that caught it. oracle: "" when none did."""
+
+    name: str
+    seeds: int
+    seed: int = -1
+    oracle: str = ""
+    what: str = ""
+
+    @property
+    def sentence(self) -> str:
+        if not self.oracle:
+            return f"{self.name}: nothing in {self.seeds} seeds"
+        return f"{self.name}: {self.oracle} at seed {self.seed} ({self.seeds} played): {self.what}"
+
+
+def table(catches: Mapping[str, Catch]) -> str:
+    """In order of the rules."""
+    lines = ["| rule | removed | found by | seeds until then | experiment |", "|---|---|---|---|---|"]
+    for name, removal in REMOVALS.items():
+        catch = catches.get(name)
+        if catch is None:
+            continue
+        if catch.oracle:
+            row = f"{catch.oracle} | {catch.seeds:,} | {catch.what.replace('|', '/')}: `--break {name}`"
+        else:
+            row = f"nothing | none in {catch.seeds:,} | {removal.covered or 'not found yet'} `{name}`"
+        lines.append(f"| {removal.rule} | {removal.sentence} | {row} |")
+    return "\n".join(lines)
+
+
+def with_table(page: str, rows: str) -> str:
+    """The page with another table between its marks. Raises ValueError for a page without them."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} has no table between its marks")
+    return f"{before}{begin}\n{rows}\n{end}{after}"

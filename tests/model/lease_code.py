@@ -1,0 +1,155 @@
+"""What coordinators do about shard records and maps, decided and written by `fleet.rules`. See `tests.model.code`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from fleet.records.record import ShardRecord, ShardStatus
+from fleet.rules import layout, reshard
+from fleet.rules.reshard import REBUILT_STEP
+from tests.model.records import NAMES, Records, ensure
+from tests.model.state import Lease, Map, Member, World
+
+
+class Work(NamedTuple):
+    """What `upkeep` says, in numbers. lost, retiring: of the next map. activate, retire: ranges that may be tried."""
+
+    lost: tuple[int, ...]
+    retiring: int
+    activate: tuple[int, ...]
+    retire: tuple[int, ...]
+
+
+class LeaseCode:
+    """The functions of `fleet.rules.reshard` and `layout`, on the model's own terms."""
+
+    def __init__(self, w: World) -> None:
+        self.w = w
+        self.records = Records(w)
+        self._known: dict[Any, Any] = {}
+
+    def _once(self, question: tuple[object, ...], answer: Callable[[], Any]) -> Any:
+        known = self._known
+        if question not in known:
+            known[question] = answer()
+        return known[question]
+
+    def _there(self, r: int, lease: Lease) -> ShardRecord:
+        record = self.records.shard(r, lease)
+        assert record is not None
+        return record
+
+    def _written(self, before: ShardRecord | None, new: ShardRecord) -> None:
+        """What holds for claims, activations and retirements alike."""
+        ensure(new.epoch > (before.epoch if before else 0), "I6: the epoch of a range rises with every change of owner")
+        ensure(new.version == (before.version if before else ""), "it is a CAS over the record that was read")
+        ensure(new.watermark is None and new.standby is None, "a watermark and a standby do not outlive their epoch")
+
+    # -- the life of a shard record -----------------------------------------------------------------------------------
+
+    def upkeep(self, m: Map, leases: tuple[Lease, ...], members: tuple[Member, ...]) -> Work:
+        def ask() -> Work:
+            records = self.records
+            work = reshard.upkeep(
+                records.map(m), records.shards(leases), records.members(members).values(), m.losses + 1
+            )
+            return Work(
+                records.lost(work.lost),
+                records.mask(work.retiring),
+                tuple(records.number[each] for each in work.activate),
+                tuple(records.number[each] for each in work.retire),
+            )
+
+        return self._once(("upkeep", m, leases, members), ask)  # type: ignore[no-any-return]
+
+    def activated(
+        self,
+        r: int,
+        first: Lease,
+        m: Map,
+        members: tuple[Member, ...],
+        leases: tuple[Lease, ...] | None,
+        *,
+        just_opened: bool,
+    ) -> Lease | None:
+        """What an activation would write; None: it must not be. leases: as they were listed after the map; None: not
+        yet, and the answer is a first one."""
+
+        def ask() -> Lease | None:
+            records = self.records
+            listed = records.shards(leases).values() if leases is not None else ()
+            before = records.shard(r, first)
+            new = reshard.activated(
+                records.ranges[r],
+                before,
+                records.map(m),
+                reshard.clear_ranges(records.map(m), listed),
+                records.members(members).values(),
+                just_opened=just_opened,
+            )
+            if new is None:
+                return None
+            ensure(new.status is ShardStatus.ACTIVE and new.holder is None, "an activation names nobody")
+            self._written(before, new)
+            return records.lease(new)
+
+        return self._once(("activated", r, first, m, members, leases, just_opened), ask)  # type: ignore[no-any-return]
+
+    def may_retire(self, r: int, m: Map, lease: Lease, members: tuple[Member, ...]) -> bool:
+        def ask() -> bool:
+            records = self.records
+            everybody = records.members(members).values()
+            return reshard.may_retire(records.shard(r, lease), records.map(m), records.ranges[r], everybody)
+
+        return self._once(("may retire", r, m, lease, members), ask)  # type: ignore[no-any-return]
+
+    def retired(self, r: int, m: Map, lease: Lease) -> Lease:
+        def ask() -> Lease:
+            before = self.records.shard(r, lease)
+            new = reshard.retired(self.records.map(m), self.records.ranges[r], before)
+            self._written(before, new)
+            return self.records.lease(new)
+
+        return self._once(("retired", r, m, lease), ask)  # type: ignore[no-any-return]
+
+    # -- maps ---------------------------------------------------------------------------------------------------------
+
+    def rebuilt(self, last: Map | None, config: int, leases: tuple[Lease, ...], highest: int, office: int) -> Map:
+        """highest: of the losses that any member has repeated."""
+
+        def ask() -> Map:
+            records = self.records
+            empty = replace(
+                records.map(Map(0, (0,), 0, (0,) * self.w.people, 0, (0,) * len(leases), 0, config, office)),
+                targets=("",),
+            )
+            before = records.map(last) if last is not None else None
+            seen = max(highest, last.losses if last is not None else 0)
+            new = reshard.rebuilt(before, empty, records.shards(leases).values(), seen)
+            ensure(new.version >= seen + REBUILT_STEP, "R14: no member seems to follow a map that is made anew")
+            return Map(
+                layout=records.layouts.index(new.boundaries),
+                targets=tuple(NAMES.index(each) if each else 0 for each in new.targets),
+                retiring=records.mask(new.retiring),
+                floors=records.floors(new.floors),
+                opened=records.mask(new.opened),
+                lost=records.lost(new.lost),
+                losses=seen,
+                config=last.config if last is not None else config,
+                office=new.coordinator_epoch,
+            )
+
+        return self._once(("rebuilt", last, config, leases, highest, office), ask)  # type: ignore[no-any-return]
+
+    def relaid(self, m: Map, wanted: int, leases: tuple[Lease, ...]) -> Map:
+        """The map with another layout. Whom the ranges go to is the planner's, and the model's own."""
+
+        def ask() -> Map:
+            records = self.records
+            new = layout.relaid(records.map(m), records.layouts[wanted], records.key, records.shards(leases))
+            targets = (0,) if wanted == 0 else (0, 1)
+            return m._replace(layout=wanted, targets=targets, retiring=records.mask(new.retiring))
+
+        return self._once(("relaid", m, wanted, leases), ask)  # type: ignore[no-any-return]
