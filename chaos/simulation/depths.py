@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import msgspec
 
 from chaos.simulation.collector import collector_off
@@ -27,5 +25,6 @@ def _run(plan: Plan, say: Say | None) -> Outcome:
         from chaos.simulation.protocol.run import run_protocol
 
         return run_protocol(plan, say=say)
-    outcome: Outcome = import_module("chaos.simulation.stack.run").run_stack(plan, say=say)
-    return outcome
+    from chaos.simulation.stack.run import run_stack
+
+    return run_stack(plan, say=say)
