@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-stamp
 PYTEST := $(BIN)/pytest
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model sim sim-long cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-rebalancing clean
+.PHONY: help setup demo check format unit contract integration model sim sim-long cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-coordinator bench-rebalancing clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ bench-store: setup ## the store: memory an object, CPU of ingest and reads, long
 
 bench-staleness: setup ## one stale key among 10,000, late watches, the gate's CPU; likewise (three minutes; DOCS=1)
 	$(BIN)/python -m benchmarks.staleness
+
+bench-coordinator: setup ## CPU of one look of a coordinator, up to 1,024 ranges and 64 members; likewise
+	$(BIN)/python -m benchmarks.coordinator
 
 bench-rebalancing: setup cluster ## handovers, deaths, rolling restarts, resharding, plans; likewise (an hour; ROWS= for some, QUICK=1, DOCS=1)
 	$(BIN)/python -m benchmarks.rebalancing

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
@@ -74,10 +74,17 @@ class KeyRange:
     first: int
     last: int
     key: PartitionKey = PartitionKey.UID
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Ranges are what most mappings of a fleet go by. Made of numbers alone: the order of a set of ranges is the same
+    in every process."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last < SPACE:
             raise ValueError(f"no range of hashes: {self.first:#x}..{self.last:#x}")
+        object.__setattr__(self, "_hash", hash((self.first, self.last)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __contains__(self, value: int) -> bool:
         return self.first <= value <= self.last

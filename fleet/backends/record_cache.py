@@ -32,6 +32,7 @@ class RecordCache:
         self._changes = Changes()
         self._shards: Mapping[KeyRange, ShardRecord] | None = None
         self._members: Mapping[str, MemberRecord] | None = None
+        self._documents: Mapping[DocumentName, Document] | None = None
 
     # -- what readers see -------------------------------------------------------------------------------------------
 
@@ -54,7 +55,10 @@ class RecordCache:
 
     @property
     def documents(self) -> Mapping[DocumentName, Document]:
-        return {found.name: found for found in cast("Iterable[Document]", self._followed[Kind.DOCUMENT])}
+        if self._documents is None:
+            followed = cast("Iterable[Document]", self._followed[Kind.DOCUMENT])
+            self._documents = {found.name: found for found in followed}
+        return self._documents
 
     @property
     def synced(self) -> bool:
@@ -119,9 +123,9 @@ class RecordCache:
             elif isinstance(record, MemberRecord):
                 self._members, name = None, record.name
             elif isinstance(record, Document):
-                name = str(record.name)
+                self._documents, name = None, str(record.name)
             else:
-                self._shards, self.last_map = None, self.map or self.last_map
+                self.last_map = self.map or self.last_map
             self._changes.publish(Change(str(kind), name, self.synced))
 
 

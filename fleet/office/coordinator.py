@@ -23,6 +23,7 @@ from fleet.office.resharding import Resharding
 from fleet.office.standing_orders import StandingOrders
 from fleet.records.coordination import (
     CasConflict,
+    Change,
     Coordination,
     CoordinationUnavailable,
     CoordinationView,
@@ -33,8 +34,10 @@ from fleet.records.object_names import Kind
 from fleet.records.record import DocumentName, Incarnation
 from fleet.rules.agenda import Look, Memory, draw_up
 from fleet.rules.handover import is_free
+from fleet.rules.membership import is_renewal
 from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.story import story
+from shards.bell import Bell
 from shards.clock import Clock, boot_seconds
 
 __all__ = ["Coordinator", "FleetLayout"]
@@ -95,7 +98,7 @@ class Coordinator:
         self._setbacks = 0
         self._quiet_until = float("-inf")
         self._view: CoordinationView | None = None
-        self._wake = asyncio.Event()
+        self._wake = Bell()
 
     @property
     def in_office(self) -> bool:
@@ -169,19 +172,25 @@ class Coordinator:
     # -- government -------------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        async for _ in self.view.changes():
+        async for change in self.view.changes():
             self.memory.watch.observe(self.view.members, self.clock())
+            self.config.look(self.view.documents.get(DocumentName.CONFIG))
             if self.view.synced:
                 self.orders.follow(self.view.documents.get(DocumentName.CONTROLS))
-            self._wake.set()
+            if self.candidate.office is not None and not self._can_wait(change):
+                self._wake.set()
+
+    def _can_wait(self, change: Change) -> bool:
+        """Whether the next look will do, since it is only a renewal: what members tell of their shards is no news."""
+        if change.kind != Kind.MEMBER or self._last_look is None:
+            return False
+        before, after = self._last_look.members.get(change.name), self.view.members.get(change.name)
+        return before is not None and after is not None and is_renewal(before, after)
 
     async def _govern(self) -> None:
         while True:
-            try:
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+            # Out of office nothing depends on time, and an election rings as well.
+            await self._wake.wait(None if self.candidate.office is None else LOOK_SECONDS)
             self._wake.clear()
             self.config.look(self.view.documents.get(DocumentName.CONFIG))
             office = self.candidate.in_office()
@@ -238,8 +247,8 @@ class Coordinator:
         look = Look(
             office.epoch,
             stored.map,
-            dict(self.view.shards),
-            dict(self.view.members),
+            self.view.shards,
+            self.view.members,
             office.renewed_at,
             self.lease_seconds,
             self.orders.follow(ordered),

@@ -179,7 +179,8 @@ class Registrar:
         if replaces or shards or max(seen):
             draft = rebuilt(last, draft, shards, max(seen))
             log.warning("the map was missing: rebuilt from %d shard records as version %d", len(shards), draft.version)
-        draft = replace(draft, floors=floors(draft, members, shards, gone={}))
+        holders = [record.holder.member for record in shards if record.holder is not None]
+        draft = replace(draft, floors=floors(draft, members, holders, gone={}))
         stored = await self.coordination.write_map(draft, replaces, not_after=office.until)
         self.written = stored.map.version
         return stored

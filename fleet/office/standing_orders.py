@@ -56,7 +56,7 @@ class StandingOrders:
 
     def over(self, members: Iterable[MemberRecord], now: float) -> tuple[str, ...]:
         """Drained names that nobody has had for long. now: boot-clock reading."""
-        there = _names(members)
+        there = _names(members) if self.controls.drained else set()
         self._missing = {name: self._missing.get(name, now) for name in self.controls.drained if name not in there}
         if self.trouble:
             return ()  # a document that cannot be read cannot be changed either

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fleet.records.record import Holder, MemberRecord, ShardRecord, ShardStatus
 from fleet.rules.look import Look
 from fleet.rules.office_memory import Memory
+from fleet.rules.survey import Survey, mentioned, named_epochs, outside
+from shards.keyrange import KeyRange
 
 LONGEST_REQUEST_SECONDS = 30.0
 """No write of this project is on its way for longer than this."""
@@ -19,10 +21,7 @@ def gone(look: Look, memory: Memory, now: float) -> tuple[dict[str, int], tuple[
     The view of members may be older than that of shards, so a name that it lacks is no proof. A later epoch in a shard
     record needs a proof of its own.
     """
-    named: dict[str, int] = {}
-    for record in look.shards.values():
-        if record.holder is not None and record.holder.member not in look.members:
-            named[record.holder.member] = max(named.get(record.holder.member, 0), record.holder.epoch)
+    named = {name: epoch for name, epoch in memory.survey(look).find(named_epochs).items() if name not in look.members}
     memory.absent = {name: absence for name, absence in memory.absent.items() if named.get(name) == absence.epoch}
     dead = {
         name: absence.epoch + 1 for name, absence in memory.absent.items() if now - absence.since > look.lease_seconds
@@ -35,12 +34,7 @@ def garbage(look: Look, memory: Memory, now: float) -> tuple[tuple[ShardRecord, 
 
     Also whether the map must first remember the epoch of one: epochs never fall, whoever deletes the record.
     """
-    layout = set(look.map.ranges)
-    seen = {
-        each: record
-        for each, record in look.shards.items()
-        if record.status is ShardStatus.RETIRED and each not in layout and each not in look.map.retiring
-    }
+    seen = memory.survey(look).find(_retired)
     memory.retired = {
         each: memory.retired[each]
         if each in memory.retired and memory.retired[each][0] == record.version
@@ -51,6 +45,15 @@ def garbage(look: Look, memory: Memory, now: float) -> tuple[tuple[ShardRecord, 
     due = [record for each, record in seen.items() if now - memory.retired[each][1] > patience]
     remembered = [record for record in due if record.epoch <= look.map.shard_epochs.get(record.range, 0)]
     return tuple(remembered), len(remembered) < len(due)
+
+
+def _retired(survey: Survey) -> dict[KeyRange, ShardRecord]:
+    """Outside layout and `retiring`."""
+    return {
+        record.range: record
+        for record in survey.find(outside)
+        if record.status is ShardStatus.RETIRED and record.range not in survey.map.retiring
+    }
 
 
 def departed(look: Look, memory: Memory, now: float) -> tuple[tuple[MemberRecord, ...], int]:
@@ -66,10 +69,7 @@ def departed(look: Look, memory: Memory, now: float) -> tuple[tuple[MemberRecord
         else (record.version, now)
         for name, record in seen.items()
     }
-    named = set(look.map.targets)
-    for shard in look.shards.values():
-        standby = shard.standby.holder if shard.standby is not None else None
-        named |= {each.member for each in (shard.holder, standby) if each is not None}
+    named = memory.survey(look).find(mentioned)
     due = [
         record
         for name, record in seen.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
 from fleet.rules.absences import LONGEST_REQUEST_SECONDS, departed, garbage, gone
@@ -21,6 +22,7 @@ from fleet.rules.office_memory import Absence, Memory
 from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.reshard import Upkeep, upkeep, with_memory
 from fleet.rules.stragglers import stragglers
+from fleet.rules.survey import Survey, holders, named_epochs
 
 __all__ = [
     "LONGEST_DEBOUNCE",
@@ -56,39 +58,36 @@ class Agenda:
 def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> Agenda:
     """One look: what to write. Updates the memory."""
     memory.watch.observe(look.members, now)
-    work = upkeep(look.map, look.shards, look.members.values(), look.map.version + 1)
+    survey = memory.survey(look)
+    work = upkeep(survey, look.members, look.map.version + 1)
     silent = memory.watch.silent(look.members, now)
     dead, missing = gone(look, memory, now)
-    new_floors = floors(look.map, look.members, look.shards.values(), gone=dead)
+    new_floors = floors(look.map, look.members, survey.find(named_epochs), gone=dead)
     # Before the plan, which rests while more than half of the members are doubted (R12).
     fence = tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now))
     assigned = assign(look, memory, settings, new_floors, silent, now)
-    draft = replace(
-        look.map,
-        coordinator_epoch=look.epoch,
-        floors=new_floors,
-        lost=work.lost,
-        opened=look.map.opened | work.opening,
-        retiring=work.retiring,
-        targets=assigned.targets,
-        moved_at=int(look.today) if assigned.by_choice else look.map.moved_at,
-        shares=next_shares(
-            look.map,
-            look.shards.values(),
-            look.members,
-            memory.budget,
-            lease_seconds=look.lease_seconds,
-            now=now,
-        ),
+    shares = next_shares(
+        look.map, look.shards.values(), look.members, memory.budget, lease_seconds=look.lease_seconds, now=now
     )
     collect, unremembered = garbage(look, memory, now)
     forget, forgotten = departed(look, memory, now)
-    draft = replace(draft, forgotten=forgotten)
-    changed = replace(draft, floors=look.map.floors) != look.map or _frees_something(look, new_floors) or unremembered
-    if changed:
-        draft = with_memory(replace(draft, version=look.map.version + 1), look.shards)
+    wanted: dict[str, Any] = {
+        "coordinator_epoch": look.epoch,
+        "lost": work.lost,
+        "opened": look.map.opened | work.opening if work.opening else look.map.opened,
+        "retiring": work.retiring,
+        "targets": assigned.targets,
+        "moved_at": int(look.today) if assigned.by_choice else look.map.moved_at,
+        "shares": shares,
+        "forgotten": forgotten,
+    }
+    changes = {name: value for name, value in wanted.items() if value != getattr(look.map, name)}
+    next_map = None
+    if changes or unremembered or _frees_something(survey, new_floors):
+        draft = replace(look.map, version=look.map.version + 1, floors=new_floors, **changes)
+        next_map = with_memory(draft, look.shards)
     return Agenda(
-        map=draft if changed else None,
+        map=next_map,
         moves=assigned.moves,
         fence=fence,
         expel=stragglers(look, memory, settings, now),
@@ -100,13 +99,12 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     )
 
 
-def _frees_something(look: Look, new_floors: Mapping[str, int]) -> bool:
+def _frees_something(survey: Survey, new_floors: Mapping[str, int]) -> bool:
     """Whether the floors need a map write of their own: a record names an epoch that only they declare dead.
 
     Other floors wait for the next map write, so that a member's joining costs none.
     """
     return any(
-        look.map.floors.get(holder.member, 0) <= holder.epoch < new_floors.get(holder.member, 0)
-        for record in look.shards.values()
-        if (holder := record.holder) is not None
+        survey.map.floors.get(holder.member, 0) <= holder.epoch < new_floors.get(holder.member, 0)
+        for holder in survey.find(holders)
     )

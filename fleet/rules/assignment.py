@@ -14,8 +14,9 @@ from fleet.rules.membership import floors
 from fleet.rules.moves import Move, Plan
 from fleet.rules.office_memory import Memory
 from fleet.rules.plan_settings import PlanSettings
-from fleet.rules.planner import Situation, plan
+from fleet.rules.planner import Situation
 from fleet.rules.stragglers import returned
+from fleet.rules.survey import Survey, layout_records, named_epochs
 
 LONGEST_DEBOUNCE = 5
 """A membership that does not come to rest is planned on after this many debounces (design 3.5: takeover is bounded)."""
@@ -70,7 +71,7 @@ def assign(
     limit = max(1, math.floor(len(targets) * settings.churn_per_round))
     moving = _on_their_way(memory, settings, now)
     held = _held_back(look, memory, settings, limit, moving, now)
-    made = plan(situation, settings, budget=0 if held else limit - moving)
+    made = memory.plan(situation, settings, budget=0 if held else limit - moving)
     cuts = () if held or made.moves or back else _cuts(look, memory, situation, made, settings, now)
     still = (
         (held if frozen else "")
@@ -86,7 +87,8 @@ def assign(
 
 def forecast(look: Look, settings: PlanSettings, silent: list[str]) -> Assignment:
     """What a coordinator that knows nothing but this look would assign once the membership has come to rest."""
-    memory, known = Memory(), floors(look.map, look.members, look.shards.values(), gone={})
+    memory = Memory()
+    known = floors(look.map, look.members, memory.survey(look).find(named_epochs), gone={})
     held = [name for name, record in look.members.items() if record.holder is not None and not record.foreign]
     if len(held) >= 2 and 2 * len(silent) > len(held):
         memory.watch.suspicious_since = 0.0
@@ -96,6 +98,8 @@ def forecast(look: Look, settings: PlanSettings, silent: list[str]) -> Assignmen
 
 def _willing(look: Look, able: list[str]) -> list[str]:
     """Without the drained ones; but where nobody else lives, a drained member is better than no owner."""
+    if not look.controls.drained:
+        return able
     drained = look.controls.names_drained(look.members)
     return [name for name in able if name not in drained] or able
 
@@ -114,7 +118,6 @@ def _situation(
     look: Look, memory: Memory, targets: tuple[str, ...], willing: list[str], keepers: frozenset[str]
 ) -> Situation:
     ranges = look.map.ranges
-    records = [look.shards.get(each) for each in ranges]
     return Situation(
         ranges=ranges,
         targets=targets,
@@ -123,10 +126,15 @@ def _situation(
         keepers=keepers,
         preferred=preferred(look.members, willing),
         barred={each: frozenset(names) for each, names in memory.barred.items()},
-        moved=tuple(record.epoch if record is not None else 0 for record in records),
+        moved=memory.survey(look).find(_epochs),
         variances=memory.costs.variances(ranges),
         departed={name: _departure(look, name) for name in {*targets} - {*willing, ""}},
     )
+
+
+def _epochs(survey: Survey) -> tuple[int, ...]:
+    """By range of the layout."""
+    return tuple(record.epoch if record is not None else 0 for record in survey.find(layout_records))
 
 
 def _departure(look: Look, name: str) -> str:

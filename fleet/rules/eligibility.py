@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from fleet.records.record import MemberRecord
 
@@ -22,6 +23,13 @@ def eligible(members: Mapping[str, MemberRecord], floors: Mapping[str, int], sil
     )
 
 
+@lru_cache(maxsize=4096)
+def _numbered(pod: str) -> tuple[str, int] | None:
+    """The name under which it is numbered, and its ordinal; None for any other pod."""
+    match = _ORDINAL.fullmatch(pod)
+    return (match[1], int(match[2])) if match is not None else None
+
+
 def newest_revision(members: Iterable[MemberRecord]) -> str | None:
     """The revision that the other pods are being replaced by; None where there is one only, or nobody can tell.
 
@@ -31,11 +39,12 @@ def newest_revision(members: Iterable[MemberRecord]) -> str | None:
     revisions: dict[int, str] = {}
     bases = set()
     for member in members:
-        match = _ORDINAL.fullmatch(member.pod)
-        if match is None or not member.revision:
+        numbered = _numbered(member.pod)
+        if numbered is None or not member.revision:
             return None
-        bases.add(match[1])
-        revisions[int(match[2])] = member.revision
+        base, ordinal = numbered
+        bases.add(base)
+        revisions[ordinal] = member.revision
     if len(bases) != 1 or len(set(revisions.values())) < 2:
         return None
     return revisions[max(revisions)]

@@ -26,10 +26,13 @@ speaks of is not there: the target has changed, the process was started again, t
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fleet.records.record import Holder, ShardMap, ShardRecord, ShardStatus, Standby
+from fleet.rules.survey import Survey
 from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange
 
@@ -87,6 +90,22 @@ class Seen:
     leaving: bool = False
     forced: bool = False
     outdated: bool = False
+
+
+def concerns(survey: Survey) -> Mapping[str, frozenset[KeyRange]]:
+    """By member: the ranges whose target it is, or whose records name it as the holder or as the standby.
+
+    About any other one `decide` has nothing to say to a member at which the range is idle.
+    """
+    found: defaultdict[str, set[KeyRange]] = defaultdict(set)
+    for each, target in zip(survey.map.ranges, survey.map.targets, strict=True):
+        found[target].add(each)
+    for each, record in survey.shards.items():
+        if record.holder is not None:
+            found[record.holder.member].add(each)
+        if record.standby is not None:
+            found[record.standby.holder.member].add(each)
+    return {member: frozenset(ranges) for member, ranges in found.items()}
 
 
 def is_free(record: ShardRecord, shard_map: ShardMap, claimant: Holder | None = None, *, held: bool = False) -> bool:

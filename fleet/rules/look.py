@@ -14,6 +14,7 @@ from shards.keyrange import KeyRange
 class Look:
     """One reading of everything. own_renewal_at: send time of the coordinator's last acknowledged renewal.
 
+    None of the mappings changes afterwards, and two looks may share them: what is the same object says the same.
     controls: what people ordered. today: seconds since 1970, 0.0 where nobody has said so.
     """
 

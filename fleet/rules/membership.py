@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
+from fleet.rules.survey import Survey
 from shards.versions import at_least
 
 ACTING_SHARE = 0.85
@@ -48,10 +50,11 @@ class Sighting:
 
 def sight(before: Sighting | None, version: str, lease_seconds: float, now: float) -> Sighting:
     """What is known after the record was seen at `version`: the timer starts again whenever it moved."""
-    longest = max(lease_seconds, before.lease_seconds if before else 0.0)
-    if before is not None and before.version == version:
-        return replace(before, lease_seconds=longest)
-    return Sighting(version, now, longest)
+    if before is None:
+        return Sighting(version, now, max(lease_seconds, 0.0))
+    if before.version != version:
+        return Sighting(version, now, max(lease_seconds, before.lease_seconds))
+    return before if lease_seconds <= before.lease_seconds else replace(before, lease_seconds=lease_seconds)
 
 
 def highest_named_epoch(name: str, shard_map: ShardMap | None, shards: Iterable[ShardRecord]) -> int:
@@ -64,6 +67,16 @@ def highest_named_epoch(name: str, shard_map: ShardMap | None, shards: Iterable[
         if holder is not None and holder.member == name
     )
     return max([floor, *mine])
+
+
+def highest_epochs(survey: Survey) -> Mapping[str, int]:
+    """By member: what `highest_named_epoch` says, of those that anything names."""
+    known = dict(survey.map.floors)
+    for record in survey.shards.values():
+        for holder in (record.holder, record.last_holder):
+            if holder is not None:
+                known[holder.member] = max(known.get(holder.member, 0), holder.epoch)
+    return known
 
 
 def join(
@@ -104,6 +117,16 @@ def _is_reaped(holder: Incarnation, me: Incarnation, reaped_predecessor: bool) -
     return reaped_predecessor and holder.supervisor == me.supervisor and holder.count < me.count
 
 
+_urgent = attrgetter(
+    "name", "holder", "epoch", "lease_seconds", "revision", "leaving", "pod", "seen_map", "weight", "foreign"
+)
+
+
+def is_renewal(before: MemberRecord, after: MemberRecord) -> bool:
+    """Whether the member only says that it lives, and how its shards fare: nothing that others wait for."""
+    return bool(_urgent(before) == _urgent(after))
+
+
 @dataclass(slots=True)
 class MemberWatch:
     """A coordinator's memory of when it last saw each member move. Candidates keep one before they are elected.
@@ -116,13 +139,20 @@ class MemberWatch:
     sightings: dict[str, Sighting] = field(default_factory=dict)
     suspicious_since: float | None = None
     cleared_at: float | None = None
+    _observed: Mapping[str, MemberRecord] | None = None
 
     def begin_term(self) -> None:
         """An episode of an earlier term says nothing about this one."""
         self.suspicious_since = self.cleared_at = None
 
     def observe(self, members: Mapping[str, MemberRecord], now: float) -> None:
-        """Take in the view as it is now. Call it on every change, or a change is dated too late (which is safe)."""
+        """Take in the view as it is now. Call it on every change, or a change is dated too late (which is safe).
+
+        members: does not change afterwards; of what was taken in already there is nothing new to say.
+        """
+        if members is self._observed:
+            return
+        self._observed = members
         for name in [name for name in self.sightings if name not in members]:
             del self.sightings[name]
         for name, record in members.items():
@@ -206,16 +236,15 @@ def leave(record: MemberRecord) -> MemberRecord:
 
 
 def floors(
-    shard_map: ShardMap, members: Mapping[str, MemberRecord], shards: Iterable[ShardRecord], *, gone: Mapping[str, int]
+    shard_map: ShardMap, members: Mapping[str, MemberRecord], named: Iterable[str], *, gone: Mapping[str, int]
 ) -> dict[str, int]:
     """The floors that the map should carry (R6): they follow every member record upwards, never downwards.
 
-    gone: floors of members that a live read proved to have no record, longer than a lease ago (R14). A floor goes only
-    when no shard record names the member and it has no record.
+    named: members that hold shard records. gone: floors of members that a live read proved to have no record, longer
+    than a lease ago (R14). A floor goes only when no shard record names the member and it has no record.
     """
     wanted = dict(shard_map.floors)
     for name, epoch in (*((name, record.epoch) for name, record in members.items()), *gone.items()):
         wanted[name] = max(wanted.get(name, 0), epoch)
-    named = {record.holder.member for record in shards if record.holder is not None}
-    mentioned = named | members.keys() | {name for name in shard_map.targets if name}
+    mentioned = {*named, *members, *filter(None, shard_map.targets)}
     return {name: epoch for name, epoch in wanted.items() if name in mentioned}

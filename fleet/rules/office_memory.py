@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 from fleet.records.record import Holder
 from fleet.rules.budget_share import BudgetMemory
+from fleet.rules.look import Look
 from fleet.rules.membership import MemberWatch
+from fleet.rules.moves import Plan
+from fleet.rules.plan_settings import PlanSettings
+from fleet.rules.planner import Situation, plan
 from fleet.rules.shard_costs import ShardCosts
+from fleet.rules.survey import Survey
 from shards.keyrange import KeyRange
 
 
@@ -17,6 +22,15 @@ class Absence(NamedTuple):
 
     epoch: int
     since: float
+
+
+class _Planned(NamedTuple):
+    """The last plan that was made, and of what."""
+
+    situation: Situation
+    settings: PlanSettings
+    budget: int
+    plan: Plan
 
 
 @dataclass(slots=True)
@@ -47,3 +61,18 @@ class Memory:
     restless_since: float = float("-inf")
     budget: BudgetMemory = field(default_factory=BudgetMemory)
     costs: ShardCosts = field(default_factory=ShardCosts)
+    _survey: Survey | None = None
+    _planned: _Planned | None = None
+
+    def survey(self, look: Look) -> Survey:
+        """Of the map and the shard records of this look: that of the last one while they are the same objects."""
+        if self._survey is None or not self._survey.is_of(look.map, look.shards):
+            self._survey = Survey(look.map, look.shards)
+        return self._survey
+
+    def plan(self, situation: Situation, settings: PlanSettings, *, budget: int) -> Plan:
+        """The plan for this situation, which need not be made again while nothing has changed that it is made of."""
+        last = self._planned
+        if last is None or (last.budget, last.settings, last.situation) != (budget, settings, situation):
+            last = self._planned = _Planned(situation, settings, budget, plan(situation, settings, budget=budget))
+        return last.plan

@@ -98,11 +98,12 @@ class _Draft:
         for i, target in enumerate(situation.targets):
             if target in self.load:
                 self.owned[target].append(self._entry(i))
-                self._weigh(target, i, 1)
+                self._add(target, i, 1)
             elif target not in situation.keepers or not target:
                 self.orphans.append(i)
-        for entries in self.owned.values():
+        for name, entries in self.owned.items():
             entries.sort()
+            self._weigh(name)
         total = sum(self.load.values()) + sum(situation.costs[i] for i in self.orphans)
         self.fair = total / sum(self.weight.values())
         self.high, self.low = self.fair * (1 + tolerance), self.fair * (1 - tolerance)
@@ -112,20 +113,26 @@ class _Draft:
     def _entry(self, i: int) -> _Owned:
         return _Owned(self.now.costs[i], -self.now.moved[i] if self.now.moved else 0, i)
 
-    def _weigh(self, name: str, i: int, sign: int) -> None:
+    def _add(self, name: str, i: int, sign: int) -> None:
         self.load[name] += sign * self.now.costs[i]
-        self.level[name] = self.load[name] / self.weight[name]
         if self.now.variances:
             self.variance[name] += sign * self.now.variances[i]
+
+    def _weigh(self, name: str) -> None:
+        """After what it has was changed."""
+        self.level[name] = self.load[name] / self.weight[name]
+        if self.now.variances:
             self.doubt[name] = DOUBT * math.sqrt(max(self.variance[name], 0.0)) / self.weight[name]
 
     def give(self, i: int, target: str, why: str, *, by_choice: bool = False) -> None:
         source, entry = self.targets[i], self._entry(i)
         if source in self.load:
             del self.owned[source][bisect_left(self.owned[source], entry)]
-            self._weigh(source, i, -1)
+            self._add(source, i, -1)
+            self._weigh(source)
         insort(self.owned[target], entry)
-        self._weigh(target, i, 1)
+        self._add(target, i, 1)
+        self._weigh(target)
         self.targets[i] = target
         self.moves.append(Move(self.now.ranges[i], source, target, why, by_choice))
 

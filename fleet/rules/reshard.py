@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
+from fleet.rules.survey import Survey, layout_records, outside
 from shards.keyrange import SPACE, KeyRange, range_of
 
 
@@ -30,31 +32,47 @@ class Upkeep:
     retire: tuple[KeyRange, ...]
 
 
-def upkeep(
-    shard_map: ShardMap, shards: Mapping[KeyRange, ShardRecord], members: Iterable[MemberRecord], next_version: int
-) -> Upkeep:
+def upkeep(survey: Survey, members: Mapping[str, MemberRecord], next_version: int) -> Upkeep:
     """One look at map and records. next_version: of the map that a newly lost range would be marked in."""
-    layout = shard_map.ranges
-    retiring = shard_map.retiring | strays(layout, shards.values())
-    missing = {each for each in (*layout, *retiring) if _is_missing(shards.get(each), each in shard_map.opened)}
-    lost = {each: shard_map.lost.get(each, next_version) for each in missing}
-    everybody = list(members)
-    activate = []
-    blocked = blocked_by(retiring, shard_map)
-    for each in layout:
-        record = shards.get(each)
-        if record is not None and record.status is ShardStatus.ACTIVE and not is_mangled(record):
-            continue
-        if each in blocked:
-            continue
-        if each in missing and not (each in shard_map.lost and echoed(shard_map.lost[each], everybody)):
-            continue
-        activate.append(each)
-    used = {*activate, *(each for each in layout if (r := shards.get(each)) and r.status is ShardStatus.ACTIVE)}
-    retire = tuple(
-        each for each in sorted(shard_map.retiring) if may_retire(shards.get(each), shard_map, each, everybody)
+    shard_map, found = survey.map, survey.find(_state)
+    lost = {each: shard_map.lost.get(each, next_version) for each in found.missing}
+    activate = tuple(
+        each
+        for each in found.unusable
+        if each not in lost or (each in shard_map.lost and echoed(shard_map.lost[each], members.values()))
     )
-    return Upkeep(frozenset(used - shard_map.opened), lost, frozenset(retiring), tuple(activate), retire)
+    retire = tuple(
+        each
+        for each in sorted(shard_map.retiring)
+        if may_retire(survey.shards.get(each), shard_map, each, members.values())
+    )
+    return Upkeep(found.unopened.union(activate) - shard_map.opened, lost, found.retiring, activate, retire)
+
+
+class _State(NamedTuple):
+    """What the records say about ranges, whatever the members do.
+
+    retiring: by the map, and strays. missing: of those and of the layout. unusable: of the layout, whose records are no
+    active ones, and which nothing that retires overlaps. unopened: with active records, and not called opened yet.
+    """
+
+    retiring: frozenset[KeyRange]
+    missing: tuple[KeyRange, ...]
+    unusable: tuple[KeyRange, ...]
+    unopened: frozenset[KeyRange]
+
+
+def _state(survey: Survey) -> _State:
+    shard_map, shards, layout = survey.map, survey.shards, survey.map.ranges
+    retiring = shard_map.retiring | strays(layout, survey.find(outside))
+    blocked = blocked_by(retiring, shard_map)
+    active = {r.range for r in survey.find(layout_records) if r is not None and r.status is ShardStatus.ACTIVE}
+    return _State(
+        retiring,
+        tuple(each for each in (*layout, *sorted(retiring)) if _is_missing(shards.get(each), each in shard_map.opened)),
+        tuple(each for each in layout if each not in blocked and not (each in active and not is_mangled(shards[each]))),
+        frozenset(active - shard_map.opened),
+    )
 
 
 def strays(layout: Iterable[KeyRange], records: Iterable[ShardRecord]) -> frozenset[KeyRange]:

@@ -55,16 +55,38 @@ class Point(NamedTuple):
     share: float
 
 
+class _Told(NamedTuple):
+    """What was last said of these ranges."""
+
+    ranges: tuple[KeyRange, ...]
+    loads: tuple[Known, ...]
+    costs: tuple[float, ...]
+    variances: tuple[float, ...]
+
+
 @dataclass(slots=True)
 class ShardCosts:
-    """A coordinator's memory of loads. reports: version of each member's record that was taken in last, and when."""
+    """A coordinator's memory of loads. reports: version of each member's record that was taken in last, and when.
+
+    What is known changes by `observe` and `follow` alone.
+    """
 
     known: dict[KeyRange, Known] = field(default_factory=dict)
     points: dict[KeyRange, Point] = field(default_factory=dict)
     reports: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _observed: Mapping[str, MemberRecord] | None = None
+    _followed: tuple[KeyRange, ...] | None = None
+    """A layout that all that is known is of."""
+    _told: _Told | None = None
 
     def observe(self, members: Mapping[str, MemberRecord], shards: Mapping[KeyRange, ShardRecord], now: float) -> None:
-        """Takes in what members report of what they hold. Cheap where nothing has changed."""
+        """Takes in what members report of what they hold. Cheap where nothing has changed.
+
+        members: does not change afterwards.
+        """
+        if members is self._observed:
+            return
+        self._observed = members
         for name in self.reports.keys() - members.keys():
             del self.reports[name]
         for name, member in members.items():
@@ -93,7 +115,10 @@ class ShardCosts:
             error = seconds - known.seconds
             seconds = known.seconds + error * -math.expm1(-passed / SMOOTHING_SECONDS)
             variance = known.variance + (error**2 - known.variance) * -math.expm1(-passed / VARIANCE_SECONDS)
-        self.known[each] = Known(seconds, float(load.objects), variance)
+        new = Known(seconds, float(load.objects), variance)
+        if new != known:
+            self.known[each], self._told = new, None
+            self._followed = self._followed if known is not None else None
         point = _point(each, load.split)
         if point is not None:
             self.points[each] = point
@@ -102,9 +127,13 @@ class ShardCosts:
 
     def follow(self, ranges: tuple[KeyRange, ...]) -> None:
         """The layout is this one now: ranges that came out of others begin with their parts of what those cost."""
+        if ranges is self._followed:
+            return
+        self._followed = ranges
         layout = set(ranges)
         if not self.known or self.known.keys() <= layout:
             return
+        self._told = None
         gone = {each: known for each, known in self.known.items() if each not in layout}
         for each in ranges:
             if each in self.known:
@@ -123,6 +152,28 @@ class ShardCosts:
 
     def loads(self, ranges: tuple[KeyRange, ...]) -> tuple[Known, ...]:
         """By range; of one that nobody has reported yet, by its part of the hashes."""
+        return self._of(ranges).loads
+
+    def variances(self, ranges: tuple[KeyRange, ...]) -> tuple[float, ...]:
+        """By range: of what `costs` says."""
+        return self._of(ranges).variances
+
+    def costs(self, ranges: tuple[KeyRange, ...]) -> tuple[float, ...]:
+        """By range, in seconds per second, each above 0."""
+        return self._of(ranges).costs
+
+    def _of(self, ranges: tuple[KeyRange, ...]) -> _Told:
+        if self._told is None or self._told.ranges is not ranges:
+            loads = self._loads(ranges)
+            self._told = _Told(
+                ranges,
+                loads,
+                tuple(RANGE_COST + known.objects * OBJECT_COST + known.seconds for known in loads),
+                tuple(known.variance * SMOOTHED_PART for known in loads),
+            )
+        return self._told
+
+    def _loads(self, ranges: tuple[KeyRange, ...]) -> tuple[Known, ...]:
         found = [self.known.get(each) for each in ranges]
         seen = [(each, known) for each, known in zip(ranges, found, strict=True) if known is not None]
         hashes = sum(each.last - each.first + 1 for each, _ in seen) or SPACE
@@ -134,14 +185,6 @@ class ShardCosts:
             else Known(seconds * (each.last - each.first + 1), objects * (each.last - each.first + 1))
             for each, known in zip(ranges, found, strict=True)
         )
-
-    def variances(self, ranges: tuple[KeyRange, ...]) -> tuple[float, ...]:
-        """By range: of what `costs` says."""
-        return tuple(known.variance * SMOOTHED_PART for known in self.loads(ranges))
-
-    def costs(self, ranges: tuple[KeyRange, ...]) -> tuple[float, ...]:
-        """By range, in seconds per second, each above 0."""
-        return tuple(RANGE_COST + known.objects * OBJECT_COST + known.seconds for known in self.loads(ranges))
 
 
 def _point(each: KeyRange, told: SplitPoint | None) -> Point | None:

@@ -17,8 +17,9 @@ from fleet.rules.look import Look
 
 def story(before: Look, after: Look) -> Iterator[Happening]:
     """In no particular order. Looks of two offices have no story: nobody knows what happened between them."""
-    for name in sorted(before.members.keys() | after.members.keys()):
-        yield from _of_member(name, before.members.get(name), after.members.get(name))
+    if before.members is not after.members:
+        for name in sorted(before.members.keys() | after.members.keys()):
+            yield from _of_member(name, before.members.get(name), after.members.get(name))
     yield from _of_controls(before.controls, after.controls)
     yield from _of_layout(before.map, after.map)
 

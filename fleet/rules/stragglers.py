@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fleet.records.record import Holder, ShardStatus
+from fleet.records.record import Holder, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free, standby_of
 from fleet.rules.look import Look
 from fleet.rules.moves import Move
 from fleet.rules.office_memory import Memory
 from fleet.rules.plan_settings import PlanSettings
+from fleet.rules.survey import Survey, layout_records
 from shards.keyrange import KeyRange
 
 
@@ -22,17 +23,12 @@ def returned(
         memory.barred[each] = {name: until for name, until in names.items() if until > now}
         if not memory.barred[each]:
             del memory.barred[each]
-    targets = list(look.map.targets)
+    targets = look.map.targets
     moves = []
     handing: dict[KeyRange, tuple[str, int, float]] = {}
-    for i, (each, target) in enumerate(zip(look.map.ranges, targets, strict=True)):
-        record = look.shards.get(each)
-        holder = record.holder.member if record is not None and record.holder is not None else ""
-        if record is None or not target:
-            continue
-        free = is_free(record, look.map)
-        unclaimed = free and record.status is ShardStatus.ACTIVE and target in able
-        if not unclaimed and (free or holder in ("", target)):
+    for i, record, unclaimed in memory.survey(look).find(_astray):
+        each, target = record.range, targets[i]
+        if unclaimed and target not in able:
             continue
         known = memory.handing.get(each)
         since = known[2] if known is not None and known[:2] == (target, record.epoch) else now
@@ -42,14 +38,31 @@ def returned(
         if unclaimed:
             heir, why, over = "", "did not claim it in time", _others(able, memory.barred.get(each, {}), target)
         else:
-            heir, why = holder, "was not ready in time"
-            over = holder in able and standby_of(record, target, look.map) is None
+            heir, why = _holder(record), "was not ready in time"
+            over = heir in able and standby_of(record, target, look.map) is None
         if over:
             memory.barred.setdefault(each, {})[target] = now + 10 * settings.standby_deadline_seconds
             moves.append(Move(each, target, heir, f"{target} {why}"))
-            targets[i] = heir
+            targets = (*targets[:i], heir, *targets[i + 1 :])
     memory.handing = handing
-    return tuple(targets), tuple(moves)
+    return targets, tuple(moves)
+
+
+def _astray(survey: Survey) -> tuple[tuple[int, ShardRecord, bool], ...]:
+    """Active ranges that are free, and ranges that another member holds than their target: the place in the layout, the
+    record, and whether it is free."""
+    found = []
+    for i, (record, target) in enumerate(zip(survey.find(layout_records), survey.map.targets, strict=True)):
+        if record is None or not target:
+            continue
+        free = is_free(record, survey.map)
+        if record.status is ShardStatus.ACTIVE if free else _holder(record) not in ("", target):
+            found.append((i, record, free))
+    return tuple(found)
+
+
+def _holder(record: ShardRecord) -> str:
+    return record.holder.member if record.holder is not None else ""
 
 
 def _others(able: list[str], barred: Mapping[str, float], target: str) -> bool:

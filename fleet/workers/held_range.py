@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fleet.records.report_record import ShardLoad, SplitPoint
@@ -22,6 +23,17 @@ class HeldRange:
         self.shard: OwnedShard | None = None
         self._claiming = False
         self._dropping = False
+        self._task: asyncio.Task[None] | None = None
+        """The action that is under way."""
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing is held or open, and nothing is under way."""
+        return self.local.phase is Phase.IDLE and self._task is None
 
     @property
     def holding(self) -> bool:

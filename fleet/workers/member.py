@@ -24,8 +24,9 @@ from fleet.records.coordination import (
 )
 from fleet.records.record import Holder, Incarnation, MemberRecord
 from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight, went_back
-from fleet.workers.pauses import pause_until
+from fleet.workers.pauses import LEAST_PAUSE_SECONDS, pause_until
 from fleet.workers.report import Report
+from shards.bell import Bell
 from shards.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Member:
         self.renew_seconds = renew_seconds
         self.reaped_predecessor = reaped_predecessor
         self.telemetry = telemetry
-        self.renew_now = asyncio.Event()
+        self.renew_now = Bell()
         self._report = report
         self._on_change = on_change
         self._clock = clock
@@ -173,7 +174,7 @@ class Member:
         pause = self.renew_seconds
         conflicts = 0
         while self._record is not None:
-            await pause_until(self.renew_now, pause * (1.0 + JITTER * self._rng.random()))
+            await self.renew_now.wait(max(LEAST_PAUSE_SECONDS, pause * (1.0 + JITTER * self._rng.random())))
             self.renew_now.clear()
             pause = self.renew_seconds
             record = self._record

@@ -44,7 +44,8 @@ class RangeRunner(HeldRange):
     Invariants: a tenure that has not ended exists exactly while acts may happen; it ends before a release is written,
     and with the member epoch of its claim. `_views` are the tasks that open the shard; a reset cancels all of them.
 
-    stuck: it cannot be drained, and waits for the end of the process.
+    waits: the last evaluation found an action whose time had not come. stuck: it cannot be drained, and waits for the
+    end of the process.
     """
 
     def __init__(self, each: KeyRange, context: RunnerContext) -> None:
@@ -52,26 +53,24 @@ class RangeRunner(HeldRange):
         self.context = context
         self.tenure: Tenure | None = None
         self._watermark: Watermark | None = None
-        self._task: asyncio.Task[None] | None = None
         self._views: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
         self._failures = 0
         self._reopen_at = 0.0
+        self.waits = False
         self.stuck = False
         self._diary = RangeDiary(each, context.member, context.clock, context.tell)
-
-    @property
-    def busy(self) -> bool:
-        return self._task is not None
 
     # -- deciding ---------------------------------------------------------------------------------------------------
 
     def evaluate(self, seen: Seen) -> None:
         """Start the next action, unless one is under way. Dropping interrupts whatever runs."""
         action = decide(self.local, seen)
+        due = action is not None and self._task is None
+        self.waits = due and action is not None and self.context.clock() < self._not_before(action)
         if action is Action.DROP:
             self.drop("its record or its map says so")
-        elif action is not None and self._task is None and self.context.clock() >= self._not_before(action):
+        elif action is not None and due and not self.waits:
             self._claiming = action is Action.CLAIM
             if self._claiming and seen.record is not None:
                 self._diary.seen_free(seen.record)

@@ -12,7 +12,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from fleet.backends.confirmation import keep_confirmed
@@ -24,10 +23,11 @@ from fleet.records.filter_record import FilterRecord
 from fleet.records.record import Incarnation, MemberRecord
 from fleet.records.report_record import RolloutRecord
 from fleet.rules.budget_share import Budget
-from fleet.rules.handover import Phase, Seen
-from fleet.rules.membership import highest_named_epoch
+from fleet.rules.handover import Phase
 from fleet.rules.refusal import check_map
+from fleet.rules.survey import Survey
 from fleet.workers.departure import Departure
+from fleet.workers.inquiry import Inquiry
 from fleet.workers.layout_runners import follow_layout
 from fleet.workers.member import Member
 from fleet.workers.owned_shard import OwnedShard
@@ -35,10 +35,10 @@ from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report
 from fleet.workers.runner_context import STOP_SHARE, RunnerContext
 from fleet.workers.spread import Spread
-from fleet.workers.turnover import Turnover
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
 from fleet.workers.worker_settings import WorkerSettings
+from shards.bell import Bell
 from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange
 
@@ -76,10 +76,10 @@ class Worker:
         self.clock = clock
         self.runners: dict[KeyRange, RangeRunner] = {}
         self._budget, self._today, self._spread = WorkerBudget(budget), today, Spread(clock)
-        self._turnover, self._rollout, self._filters = Turnover(settings.name), rollout, filters
+        self._rollout, self._filters = rollout, filters
         self._followed, self._opened = 0, dict[KeyRange, int]()
         self._view: CoordinationView | None = None
-        self._wake = asyncio.Event()
+        self._wake = Bell()
         self.member = Member(
             coordination,
             MemberRecord(
@@ -104,6 +104,8 @@ class Worker:
         self._departure = Departure(
             settings, self.runners, until=self.member.until, clock=clock, die=die, wake=self._wake.set
         )
+        self._inquiry = Inquiry(settings.name, self.runners, self._departure)
+        self._looked_at: Survey | None = None
         self._context = RunnerContext(
             member=settings.name,
             coordination=coordination,
@@ -199,15 +201,14 @@ class Worker:
         renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
         confirmed = keep_confirmed(self.view, self.settings.lease_seconds, self.clock)
         confirming = asyncio.create_task(confirmed, name="worker confirmation")
+        rung = True
         try:
             while self.member.holder is not None and not self.member.lost_history(self.view):
                 self._wake.clear()
-                self._evaluate()
+                self._evaluate(rung)
                 if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
                     return True
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(TICK_SECONDS, self.member.until() - self.clock())):
-                        await self._wake.wait()
+                rung = await self._wake.wait(min(TICK_SECONDS, self.member.until() - self.clock()))
                 if self.clock() >= self.member.until():
                     self.member.lose("no renewal was acknowledged in time")
                 elif self._outlived():
@@ -235,36 +236,22 @@ class Worker:
 
         The ranges that name the later epoch are free for nobody, until it joins above it.
         """
-        stored, epoch = self.view.last_map, self.member.epoch
-        return epoch > 0 and epoch < highest_named_epoch(
-            self.settings.name, stored.map if stored is not None else None, self.view.shards.values()
-        )
+        return 0 < self.member.epoch < self._inquiry.highest_epoch(self.view)
 
-    def _evaluate(self) -> None:
-        """Ask for every range what to do, and start it. Raises Refused."""
-        self._check_map()
-        stored = self.view.last_map
-        shard_map = stored.map if stored is not None else None
-        follow_layout(self.runners, shard_map, self.view.shards, self._context)
-        # Before the map counts as followed: others may have what is given up here once it does.
-        if self._budget.follow(stored, self.view.shards, self.member.holder):
-            self.member.renew_now.set()
-        leaving, forced = self._departure.leaving, self._departure.forced(shard_map)
+    def _evaluate(self, rung: bool) -> None:
+        """Ask the ranges what to do, and have them start it. Raises Refused. rung: not just because time has passed."""
+        survey = self._inquiry.survey(self.view)
+        if rung or survey is not self._looked_at:
+            self._looked_at = survey
+            self._check_map()
+            follow_layout(self.runners, survey.map if survey is not None else None, self.view.shards, self._context)
+            # Before the map counts as followed: others may have what is given up here once it does.
+            if self._budget.follow(self.view.last_map, self.view.shards, self.member.holder):
+                self.member.renew_now.set()
         me = self.member.holder if self.clock() < self.member.until() else None
-        anew = self._turnover.next(self.runners, shard_map)
-        for each, runner in self.runners.items():
-            runner.evaluate(
-                Seen(
-                    me=me,
-                    map=shard_map,
-                    record=self.view.shards.get(each),
-                    leaving=leaving,
-                    forced=forced,
-                    outdated=each == anew and runner.outdated and not leaving,
-                )
-            )
-        self._departure.looked()
-        self._follow_map()
+        if self._inquiry.ask(self.view, me, rung=rung):
+            self._departure.looked()
+            self._follow_map()
         self._report_openings()
 
     def _report_openings(self) -> None:

@@ -31,17 +31,18 @@ def report_of(
 ) -> Report:
     """said: what others must know; it is all that is told where the figures fail, for a membership must not end with
     them. now: boot-clock reading; today: the same moment, in seconds since 1970."""
+    held = {each: runner for each, runner in runners.items() if runner.shard is not None and runner.holding}
     try:
-        loads = _loads(runners)
+        loads = _loads(held)
         return replace(
             said,
             loads={str(each): load for each, load in loads.items()},
-            failing=failing_records(runners.values(), now, today),
-            waiting=waiting_records(runners.values(), now, today),
-            parts=part_records(runners.values()),
+            failing=failing_records(held.values(), now, today),
+            waiting=waiting_records(held.values(), now, today),
+            parts=part_records(held.values()),
             rollout=rollout(),
             filters=filters(),
-            spread=spread.look(runners),
+            spread=spread.look(held),
         )
     except Exception:
         log.exception("this member has no figures to tell")

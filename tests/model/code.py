@@ -14,6 +14,7 @@ from fleet.records.record import MemberRecord, Standby
 from fleet.rules import handover, membership
 from fleet.rules.handover import Action, LocalShard, Phase, Seen
 from fleet.rules.membership import Join, Sighting
+from fleet.rules.survey import Survey, named_epochs
 from shards.gates.handover_gate import HandoverGate
 from shards.gates.watermark import ResourceMark, Watermark
 from tests.model.lease_code import LeaseCode
@@ -178,9 +179,8 @@ class Code(LeaseCode):
                 + 1
                 for name in gone
             }
-            new = records.floors(
-                membership.floors(records.map(m), records.members(members), shards.values(), gone=named)
-            )
+            holders = Survey(records.map(m), shards).find(named_epochs)
+            new = records.floors(membership.floors(records.map(m), records.members(members), holders, gone=named))
             for name, (before, after) in enumerate(zip(m.floors, new, strict=True)):
                 ensure(after >= before or not (after or members[name].epoch), "R6: floors never fall")
             return new

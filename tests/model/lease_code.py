@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fleet.records.record import ShardRecord, ShardStatus
 from fleet.rules import layout, reshard
 from fleet.rules.reshard import REBUILT_STEP
+from fleet.rules.survey import Survey
 from tests.model.records import NAMES, Records, ensure
 from tests.model.state import Lease, Map, Member, World
 
@@ -52,9 +53,8 @@ class LeaseCode:
     def upkeep(self, m: Map, leases: tuple[Lease, ...], members: tuple[Member, ...]) -> Work:
         def ask() -> Work:
             records = self.records
-            work = reshard.upkeep(
-                records.map(m), records.shards(leases), records.members(members).values(), m.losses + 1
-            )
+            survey = Survey(records.map(m), records.shards(leases))
+            work = reshard.upkeep(survey, records.members(members), m.losses + 1)
             return Work(
                 records.lost(work.lost),
                 records.mask(work.retiring),

@@ -132,20 +132,20 @@ def leaves_at_the_same_epoch(record: Any) -> Any:
     return replace(leave(record), epoch=record.epoch)
 
 
-def floors_that_follow_downwards(shard_map: Any, members: Any, shards: Any, *, gone: Any) -> Any:
-    return {**floors(shard_map, members, shards, gone=gone), **{name: each.epoch for name, each in members.items()}}
+def floors_that_follow_downwards(shard_map: Any, members: Any, named: Any, *, gone: Any) -> Any:
+    return {**floors(shard_map, members, named, gone=gone), **{name: each.epoch for name, each in members.items()}}
 
 
-def floors_one_too_low(shard_map: Any, members: Any, shards: Any, *, gone: Any) -> Any:
-    return {**floors(shard_map, members, shards, gone=gone), **{name: each.epoch - 1 for name, each in members.items()}}
+def floors_one_too_low(shard_map: Any, members: Any, named: Any, *, gone: Any) -> Any:
+    return {**floors(shard_map, members, named, gone=gone), **{name: each.epoch - 1 for name, each in members.items()}}
 
 
-def floors_without_the_gone(shard_map: Any, members: Any, shards: Any, *, gone: Any) -> Any:
-    return floors(shard_map, members, shards, gone={})
+def floors_without_the_gone(shard_map: Any, members: Any, named: Any, *, gone: Any) -> Any:
+    return floors(shard_map, members, named, gone={})
 
 
-def floors_of_the_map_alone(shard_map: Any, members: Any, shards: Any, *, gone: Any) -> Any:
-    return floors(shard_map, {}, shards, gone=gone)
+def floors_of_the_map_alone(shard_map: Any, members: Any, named: Any, *, gone: Any) -> Any:
+    return floors(shard_map, {}, named, gone=gone)
 
 
 # -- the life of a record --------------------------------------------------------------------------------------------
@@ -186,8 +186,8 @@ def relaid_without_retiring(shard_map: Any, *rest: Any) -> Any:
     return replace(relaid(shard_map, *rest), retiring=shard_map.retiring)
 
 
-def nothing_lost(shard_map: Any, shards: Any, members: Any, next_version: int) -> Any:
-    return replace(upkeep(shard_map, shards, members, next_version), lost={})
+def nothing_lost(survey: Any, members: Any, next_version: int) -> Any:
+    return replace(upkeep(survey, members, next_version), lost={})
 
 
 def rebuilt_at_the_same_version(last: Any, empty: Any, shards: Any, highest_seen: int) -> Any:

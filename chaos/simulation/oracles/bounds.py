@@ -18,14 +18,20 @@ from chaos.simulation.oracles.scene import (
 from chaos.simulation.outcome import Breach
 from fleet.health.range_steps import RangeStep, Step
 from fleet.records.object_names import Kind
-from fleet.records.record import MemberRecord, ShardRecord, StoredMap
+from fleet.records.record import Holder, MemberRecord, ShardRecord, StoredMap
 from shards.keyrange import KeyRange
+
+PEACE_SECONDS = 1.5
+"""In which a member that nothing keeps from it takes an announcement back, and an owner hears of that."""
 
 
 class StandbyFirst(Oracle):
-    """A standby is announced when its views are complete, and taken back before they are closed; a planned drain waits
-    for it. An owner may be faster than what it has not heard of yet: where the target has not been left in peace for
-    two leases, it is not asked."""
+    """A standby is announced when its views are complete, and taken back when they are closed; a planned drain waits
+    for an announcement of the very epoch that is drained.
+
+    An owner may be faster than what it has not heard of yet, and a target that is cut off can take nothing back: an
+    announcement with nothing behind it counts only when both were left in peace for a while.
+    """
 
     id = "A1"
     sentence = "A range is drained for another member only while that one stands by for it."
@@ -34,11 +40,20 @@ class StandbyFirst(Oracle):
         super().__init__(scene, breaches)
         self._synced: set[tuple[str, KeyRange]] = set()
         self._until: dict[tuple[str, KeyRange], float] = {}
-        """When a standby that had been announced was there last, by member and range."""
+        """When a standby was there last, by member and range."""
+        self._announced: set[tuple[str, KeyRange, int]] = set()
+        """Members, ranges and shard epochs that were announced."""
+        self._joined: dict[str, tuple[str, int, float]] = {}
+        """By member: the process and epoch of its latest membership, and when it began."""
+
+    def hears_restored(self, restored: Restored) -> None:
+        self._announced |= {
+            (each.standby.holder.member, each.range, each.epoch) for each in self.scene.shards() if each.standby
+        }
 
     def hears_lived(self, lived: Lived) -> None:
         if lived.how in ("crashed", "left", "died"):
-            for process, each in [where for where in self._synced if where[0] == lived.process]:
+            for process, each in sorted(where for where in self._synced if where[0] == lived.process):
                 self._ended(process, each, lived.at)
 
     def hears_stepped(self, stepped: Stepped) -> None:
@@ -52,18 +67,23 @@ class StandbyFirst(Oracle):
 
     def hears_written(self, written: Written) -> None:
         new, old = written.after, written.before
-        if not isinstance(new, ShardRecord) or new.standby is None or written.process == HAND:
+        if (
+            isinstance(new, MemberRecord)
+            and new.holder is not None
+            and member_of(written.process) == new.name
+            and self._joined.get(new.name, ("", 0, 0.0))[:2] != (written.process, new.epoch)
+        ):
+            self._joined[new.name] = written.process, new.epoch, written.at
+        if not isinstance(new, ShardRecord) or new.standby is None:
             return
+        self._announced.add((new.standby.holder.member, new.range, new.epoch))
         known = isinstance(old, ShardRecord) and old.standby == new.standby
         if known or member_of(written.process) != new.standby.holder.member:
             return
         self.checks += 1
-        if (written.process, new.range) not in self._synced and written.at - self._last(new) > WIRE_SECONDS:
+        last = self._until.get((new.standby.holder.member, new.range), float("-inf"))
+        if (written.process, new.range) not in self._synced and last < written.sent_at:
             self.found(written.at, f"{new.standby.holder} announces a standby of {new.range} that is not ready")
-
-    def _last(self, record: ShardRecord) -> float:
-        assert record.standby is not None, "its announcement is looked at"
-        return self._until.get((record.standby.holder.member, record.range), float("-inf"))
 
     def _ended(self, process: str, each: KeyRange, at: float) -> None:
         if (process, each) in self._synced:
@@ -72,15 +92,21 @@ class StandbyFirst(Oracle):
 
     def _drained(self, stepped: Stepped, step: RangeStep) -> None:
         self.checks += 1
-        peace = 2 * self.scene.lease_seconds + WIRE_SECONDS
-        life = self.scene.lives.get(step.peer)
-        if life is None or life.ended_at is not None or stepped.at - life.since < peace:
+        what = f"{step.member} drains {step.range} for {step.peer}"
+        if (step.peer, step.range, step.epoch) not in self._announced:
+            self.found(stepped.at, f"{what}, who has not said that it stands by for it")
             return
-        calm = min(self.scene.calm_seconds(each, stepped.at) for each in (step.peer, name_of(stepped.process)))
-        if calm < peace or (life.process, step.range) in self._synced:
-            return
-        if stepped.at - self._until.get((step.peer, step.range), float("-inf")) > peace:
-            self.found(stepped.at, f"{step.member} drains {step.range} for {step.peer}, who does not stand by for it")
+        process, epoch, since = self._joined.get(step.peer, ("", 0, stepped.at))
+        last = max(since, self._until.get((step.peer, step.range), float("-inf")))
+        if (
+            (process, step.range) not in self._synced
+            and stepped.at - last > PEACE_SECONDS
+            and self.scene.runs(process)
+            and self.scene.alive(Holder(step.peer, epoch))
+            and min(self.scene.calm_seconds(each, stepped.at) for each in (name_of(process), name_of(stepped.process)))
+            > PEACE_SECONDS
+        ):
+            self.found(stepped.at, f"{what}, who has not stood by for it for {stepped.at - last:.3f} s")
 
 
 class TargetsClaim(Oracle):
@@ -93,9 +119,6 @@ class TargetsClaim(Oracle):
         super().__init__(scene, breaches)
         self._until: dict[tuple[str, KeyRange], float] = {}
         """When a map that meant a range for a member was in force last."""
-
-    def hears_restored(self, restored: Restored) -> None:
-        self._until.clear()
 
     def hears_written(self, written: Written) -> None:
         old, new = written.before, written.after
@@ -111,6 +134,7 @@ class TargetsClaim(Oracle):
             self.checks += 1
             return
         was = self._until.get((new.holder.member, new.range), float("-inf"))
+        was = max(was, self.scene.restored_at)  # for a while a view may show what is no more
         if written.sent_at - was > 2 * self.scene.lease_seconds + WIRE_SECONDS:
             meant = shard_map.target_of(new.range)
             self.found(written.at, f"{new.holder} claims {new.range}, which is meant for {meant or 'nobody'}")

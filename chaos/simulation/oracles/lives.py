@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from chaos.simulation.happenings import Acted, Closed, Opened, Read, Written
+from collections import deque
+
+from chaos.simulation.happenings import Acted, Closed, Opened, Read, Restored, Written
 from chaos.simulation.oracles.oracle import Oracle
-from chaos.simulation.oracles.scene import SLOWEST, Scene, is_fence, member_of
+from chaos.simulation.oracles.scene import HAND, SLOWEST, WIRE_SECONDS, Scene, is_fence, member_of
 from chaos.simulation.outcome import Breach
 from fleet.devcluster.checkers.acts import LiveRead as LiveReadChecker
 from fleet.devcluster.checkers.ends import Stopped as StoppedChecker
@@ -12,7 +14,7 @@ from fleet.devcluster.checkers.lives import Freed as FreedChecker
 from fleet.devcluster.checkers.workers import HonestHealth as HonestHealthChecker
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import Kind
-from fleet.records.record import MemberRecord, ShardRecord
+from fleet.records.record import MemberRecord, ShardRecord, StoredMap
 from fleet.rules.membership import ACTING_SHARE
 from shards.keyrange import KeyRange
 
@@ -116,19 +118,45 @@ class Freed(Oracle):
 
 
 class HonestHealth(Oracle):
-    """Judged after the healing: each worker that runs and does not leave is a member that renews. That its view is
-    current while it does so is for the deeper levels, where it is asked for its health."""
+    """Who renews follows: at this depth health is to renew (R13), and progress to know the map that was in force some
+    time before. Not after a hand or a restore changed what there is to follow, nor where events were dropped, of which
+    nobody can know. After the healing each worker that runs and does not leave is a member that renews."""
 
     id, sentence = HonestHealthChecker.id, HonestHealthChecker.sentence
 
     def __init__(self, scene: Scene, breaches: list[Breach]) -> None:
         super().__init__(scene, breaches)
         self._heard: dict[str, float] = {}
+        self._maps: deque[tuple[float, int]] = deque()
+        """When each version came, the oldest first; of those that are old enough to be known only the newest."""
+        self._patience = 2 * scene.lease_seconds + WIRE_SECONDS
+
+    def hears_restored(self, restored: Restored) -> None:
+        self._maps.clear()
 
     def hears_written(self, written: Written) -> None:
         new = written.after
-        if isinstance(new, MemberRecord) and new.holder is not None and member_of(written.process) == new.name:
+        if written.kind is Kind.MAP:
+            if written.process == HAND or not isinstance(new, StoredMap):
+                self._maps.clear()
+            else:
+                self._maps.append((written.at, new.map.version))
+        elif isinstance(new, MemberRecord) and new.holder is not None and member_of(written.process) == new.name:
             self._heard[written.process] = written.at
+            self._follows(written, new)
+
+    def _follows(self, written: Written, new: MemberRecord) -> None:
+        maps, known_at = self._maps, written.sent_at - self._patience
+        while len(maps) > 1 and maps[1][0] <= known_at:
+            maps.popleft()
+        if not maps or maps[0][0] > known_at or not isinstance(written.before, MemberRecord):
+            return
+        if written.before.epoch != new.epoch or self.scene.misses_events(written.process):
+            return
+        self.checks += 1
+        if new.seen_map < maps[0][1] and self.scene.holds(written.at):
+            late = written.sent_at - maps[0][0]
+            self.found(written.at, f"{written.process} renews and does not follow map {maps[0][1]} of {late:.1f} s ago")
 
     def pending(self, now: float) -> str | None:
         self.checks += 1

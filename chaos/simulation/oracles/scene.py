@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
-from chaos.simulation.strikes import BrownOut, ClockRate, Reshard, StaleReplica
+from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, Reshard, StaleReplica, TruncatedList
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
 from fleet.records.object_names import Kind
@@ -106,6 +106,7 @@ class Scene:
         """Whether a process has begun within a lease of the last restore: it knows of none (decision 23)."""
         self._clocks_wrong_until = float("-inf")
         self._calm_from: dict[str, float] = {}
+        self._misses: set[str] = set()
 
     # -- the records ------------------------------------------------------------------------------------------------
 
@@ -176,6 +177,8 @@ class Scene:
             self._clocks_wrong_until = max(self._clocks_wrong_until, struck.at + rest + 2 * self.lease_seconds)
         elif isinstance(strike, Reshard) and not struck.over:
             self.wanted_shards = strike.shards
+        if isinstance(strike, DroppedEvents | TruncatedList):
+            self._misses.add(strike.process)
         seconds = 0.0 if struck.over else getattr(strike, "seconds", 0.0)
         whom = "" if isinstance(strike, BrownOut | StaleReplica) else getattr(strike, "process", "")
         self._calm_from[whom] = max(self._calm_from.get(whom, 0.0), struck.at + seconds)
@@ -189,6 +192,10 @@ class Scene:
     def calm_seconds(self, name: str, at: float) -> float:
         """For how long nothing has gone wrong with this member or agent, nor with the server."""
         return at - max(self._calm_from.get(name, 0.0), self._calm_from.get("", 0.0))
+
+    def misses_events(self, process: str) -> bool:
+        """Whether something was kept from it for good, and it cannot know that."""
+        return name_of(process) in self._misses
 
     def only_the_server_failed(self, name: str, at: float, seconds: float) -> bool:
         """Whether in the last seconds something was wrong with the server, and nothing with this member."""

@@ -10,7 +10,7 @@ import argparse
 import logging
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -59,7 +59,7 @@ def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS, depth: D
     return Caught(removal, most)
 
 
-def shortest(caught: Caught, tell: Callable[[str], None] = lambda line: None) -> Plan:
+def shortest(caught: Caught) -> Plan:
     """The least that shows the same breach, and passes on the whole build."""
     assert caught.plan is not None, "something was caught"
     assert caught.breach is not None, "something was caught"

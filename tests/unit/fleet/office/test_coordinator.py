@@ -3,17 +3,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from fleet.backends.local import LocalCoordination
 from fleet.health.telemetry import Telemetry
+from fleet.office import coordinator
 from fleet.office.coordinator import FleetLayout
 from fleet.office.registrar import Registrar
 from fleet.records.coordination import CasConflict, MapUnreadable
 from fleet.records.object_names import Kind
 from fleet.records.record import Holder, Incarnation, MemberRecord, ShardRecord, ShardStatus
-from fleet.rules import reshard
+from fleet.rules import agenda, reshard
 from shards.errors import ConfigError
 from shards.keyrange import PartitionKey, equal_boundaries, ranges_from
 from tests.unit.fleet.ownership import FAST_PLANS, IDENTITY, LEASE_SECONDS, RENEW_SECONDS, Fleet, now, running
@@ -435,3 +437,54 @@ async def test_an_old_map_that_somebody_puts_back_is_outrun_and_planned_on(in_of
         await fleet.crash("b")
         await fleet.until(lambda: set(fleet.open().values()) == {"a"}, 4 * LEASE_SECONDS, "a takes over")
         await fleet.all_open(2 * LEASE_SECONDS)
+
+
+# -- how often it looks ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When a coordinator drew up what to do."""
+    found: list[float] = []
+
+    def drawn_up(*args: Any) -> agenda.Agenda:
+        found.append(now())
+        return agenda.draw_up(*args)
+
+    monkeypatch.setattr(coordinator, "draw_up", drawn_up)
+    return found
+
+
+async def test_renewals_wait_for_the_next_look_however_many_members_there_are(looks: list[float]) -> None:
+    async with running(Fleet(ranges=8), *"abcdefgh") as fleet:
+        await fleet.pass_seconds(3)
+        looks.clear()
+        await fleet.pass_seconds(20)
+        assert len(looks) == pytest.approx(20 / coordinator.LOOK_SECONDS, abs=2)
+
+
+async def test_what_others_wait_for_is_looked_at_at_once(looks: list[float]) -> None:
+    async with running(Fleet(ranges=2), "a", "b") as fleet:
+        await fleet.pass_seconds(3)
+        looks.clear()
+        found = fleet.member("a")
+        assert found is not None
+        fleet.edit(Kind.MEMBER, "a", replace(found, leaving=True))
+        await fleet.pass_seconds(0.001)
+        fleet.edit(Kind.SHARD, f"uid-{fleet.layout[1]}", fleet.record(fleet.layout[1]))
+        await fleet.pass_seconds(0.001)
+        assert len(looks) == 2
+
+
+async def test_who_is_not_in_office_looks_at_nothing(looks: list[float]) -> None:
+    async with running(Fleet(ranges=2), "a") as fleet:
+        fleet.coordinate("agent-2")
+        await fleet.pass_seconds(3)
+        looks.clear()
+        await fleet.pass_seconds(10)
+        assert len(looks) == pytest.approx(10 / coordinator.LOOK_SECONDS, abs=2)
+        await fleet.crash("agent")
+        began = len(looks)
+        await fleet.until(lambda: fleet.coordinators["agent-2"].in_office, 20, "the second is elected")
+        await fleet.pass_seconds(0.02)
+        assert len(looks) > began

@@ -45,7 +45,7 @@ class Office:
     def look(self, at: float, **changes: object) -> Agenda:
         """Everybody renews before, but for those whose records the test changes afterwards."""
         self.shown = replace(self.shown, **changes)  # type: ignore[arg-type]  # any field may change
-        seen = Look(self.shown.coordinator_epoch, self.shown, self.shards, self.members, at, LEASE)
+        seen = Look(self.shown.coordinator_epoch, self.shown, dict(self.shards), dict(self.members), at, LEASE)
         return draw_up(seen, self.memory, self.settings, at)
 
     def renew(self, *names: str) -> None:

@@ -64,7 +64,7 @@ class Office:
             if not self.slow or covered not in self.shards:
                 holder = Holder(target, 3) if target else None
                 self.shards[covered] = shard(covered, holder=holder, released=None if holder else 5)
-        seen = Look(1, self.map, self.shards, self.members, at, 8.0, today=today)
+        seen = Look(1, self.map, dict(self.shards), dict(self.members), at, 8.0, today=today)
         agenda = draw_up(seen, self.memory, self.settings, at)
         if agenda.map is not None:
             self.current, self.moved_at = agenda.map.targets, agenda.map.moved_at

@@ -40,7 +40,7 @@ class Lookout:
         self.coverage.observe(
             self.shown,
             self.shards.values(),
-            self.members,
+            dict(self.members),
             confirmed_at=now if confirmed_at is None else confirmed_at,
             now=now,
         )

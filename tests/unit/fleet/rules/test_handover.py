@@ -14,12 +14,14 @@ from fleet.rules.handover import (
     Seen,
     announced_by,
     claimed,
+    concerns,
     decide,
     is_free,
     released,
     standby_of,
     still_mine,
 )
+from fleet.rules.survey import Survey
 from shards.gates.watermark import Watermark
 from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import shard, shard_map
@@ -355,3 +357,54 @@ def test_a_record_of_another_protocol_is_left_alone_in_every_phase() -> None:
     me = Holder("a", 3)
     for phase, wanted in ((Phase.IDLE, None), (Phase.STANDBY, Action.CLOSE_STANDBY), (Phase.OWNED, Action.DROP)):
         assert decide(LocalShard(WHOLE, phase, epoch=5, synced=True), Seen(me, shown, foreign)) is wanted
+
+
+# -- whom a range concerns --------------------------------------------------------------------------------------------
+
+people = st.sampled_from((ME, OLD_ME, OTHER, None))
+
+
+@given(
+    target=st.sampled_from(("me", "other", "")),
+    holder=people,
+    standby=people,
+    released_at=st.sampled_from((None, 7)),
+    text=st.sampled_from(("", "gibberish")),
+    status=st.sampled_from(tuple(ShardStatus)),
+    floors=st.sampled_from(({}, {"me": 9}, {"other": 99})),
+    there=st.booleans(),
+    flags=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+)
+def test_a_member_has_nothing_to_do_about_an_idle_range_that_does_not_concern_it(
+    target: str,
+    holder: Holder | None,
+    standby: Holder | None,
+    released_at: int | None,
+    text: str,
+    status: ShardStatus,
+    floors: dict[str, int],
+    there: bool,
+    flags: tuple[bool, bool, bool],
+) -> None:
+    found = record(
+        holder,
+        status=status,
+        released=released_at,
+        standby=None if standby is None else Standby(standby, 7),
+        **({"holder_text": text} if holder is None else {}),
+    )
+    shown, shards = the_map(target, floors=floors), {LOW: found} if there else {}
+    leaving, forced, outdated = flags
+    asked = Seen(ME, shown, shards.get(LOW), leaving, forced, outdated)
+    if LOW not in concerns(Survey(shown, shards)).get("me", ()):
+        assert decide(local(Phase.IDLE), asked) is None
+
+
+def test_a_range_concerns_its_target_its_holder_and_its_standby() -> None:
+    found = {LOW: record(Holder("h", 1), standby=Standby(Holder("s", 1), 7)), WHOLE: shard(WHOLE, holder=OTHER)}
+    assert concerns(Survey(the_map("me"), found)) == {
+        "me": {LOW},
+        "h": {LOW},
+        "s": {LOW},
+        "other": {HIGH, WHOLE},
+    }

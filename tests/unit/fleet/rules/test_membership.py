@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,16 @@ from fleet.rules.membership import (
     expel,
     fence,
     floors,
+    highest_epochs,
     highest_named_epoch,
+    is_renewal,
     join,
     leave,
     sight,
     went_back,
 )
+from fleet.rules.survey import Survey
+from shards.keyrange import WHOLE
 from tests.unit.fleet.records.records import member, shard, shard_map
 
 ME = Incarnation("pod-uid.nonce", 3)
@@ -107,6 +112,30 @@ def test_the_highest_epoch_is_looked_for_in_floors_holders_and_last_holders() ->
     assert highest_named_epoch("a", None, records) == 6
     assert highest_named_epoch("a", shard_map(floors={"a": 8}), records) == 8
     assert highest_named_epoch("c", shard_map(), records) == 0
+
+
+def test_the_epochs_of_all_members_are_those_of_each() -> None:
+    shown = shard_map(targets=("t",), floors={"a": 8, "f": 2})
+    low, high = shard(), shard(WHOLE)
+    shards = {
+        low.range: replace(low, holder=Holder("a", 3), last_holder=Holder("b", 9)),
+        high.range: replace(high, holder=None, last_holder=Holder("b", 4)),
+    }
+    found = Survey(shown, shards).find(highest_epochs)
+    for name in ("a", "b", "f", "t", "nobody"):
+        assert found.get(name, 0) == highest_named_epoch(name, shown, shards.values())
+
+
+FIGURES = {
+    "renewals", "loads", "failing", "waiting", "parts", "rollout", "filters", "spread", "demand", "version"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(MemberRecord)])
+def test_a_renewal_says_nothing_but_that_a_member_lives_and_how_its_shards_fare(name: str) -> None:
+    """Whoever adds a field to the record says here whether others wait for it."""
+    before, changed = member("a"), dict[str, Any]({name: "changed"})
+    assert is_renewal(before, replace(before, **changed)) is (name in FIGURES | {"uid", "scope", "pid"})
 
 
 def test_leaving_is_a_fence_of_oneself() -> None:
@@ -239,8 +268,8 @@ def test_an_expulsion_cannot_be_taken_for_the_next_renewal_of_the_member() -> No
 
 
 def floored(shard_map: ShardMap, *members: MemberRecord, held_by: str = "", **gone: int) -> dict[str, int]:
-    records = [shard(holder=Holder.parse(each)) for each in held_by.split()]
-    return floors(shard_map, {each.name: each for each in members}, records, gone=gone)
+    holders = [found.member for each in held_by.split() if (found := Holder.parse(each)) is not None]
+    return floors(shard_map, {each.name: each for each in members}, holders, gone=gone)
 
 
 def test_floors_follow_the_member_records_upwards_and_never_down() -> None:

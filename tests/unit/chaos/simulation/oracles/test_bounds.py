@@ -23,16 +23,28 @@ def moving() -> History:
     return history
 
 
+def announced(history: History) -> History:
+    history.member(2.0, "b/1", "b", 1)
+    history.steps(10.0, "b/1", Step.STANDBY_SYNCED)
+    history.shard(10.1, "b/1", epoch=2, holder="a@1", standby=STANDBY)
+    return history
+
+
 def test_a_drain_for_a_standby_that_is_there_is_right(moving: History) -> None:
-    moving.steps(10.0, "b/1", Step.STANDBY_SYNCED)
-    moving.shard(10.1, "b/1", epoch=2, holder="a@1", standby=STANDBY)
-    moving.steps(10.2, "a/1", Step.DRAINING, peer="b")
+    announced(moving)
+    moving.steps(10.2, "a/1", Step.DRAINING, peer="b", epoch=2)
     assert (moving.said, moving.checks) == ([], 2)
 
 
 def test_a_drain_for_nobody_is_found(moving: History) -> None:
-    moving.steps(10.2, "a/1", Step.DRAINING, peer="b")
-    assert moving.said == ["a drains " + str(FIRST) + " for b, who does not stand by for it"]
+    moving.steps(10.2, "a/1", Step.DRAINING, peer="b", epoch=2)
+    assert moving.said == [f"a drains {FIRST} for b, who has not said that it stands by for it"]
+
+
+def test_so_is_one_for_a_standby_of_before_the_last_claim(moving: History) -> None:
+    announced(moving)
+    moving.steps(10.2, "a/1", Step.DRAINING, peer="b", epoch=3)
+    assert len(moving.said) == 1
 
 
 def test_one_that_has_a_reason_of_its_own_is_not(moving: History) -> None:
@@ -41,15 +53,24 @@ def test_one_that_has_a_reason_of_its_own_is_not(moving: History) -> None:
 
 
 def test_one_for_a_standby_that_was_just_closed_is_not(moving: History) -> None:
-    moving.steps(10.0, "b/1", Step.STANDBY_SYNCED)
+    announced(moving)
     moving.steps(10.1, "b/1", Step.STANDBY_CLOSED)
-    moving.steps(10.2, "a/1", Step.DRAINING, peer="b")
+    moving.steps(10.2, "a/1", Step.DRAINING, peer="b", epoch=2)
     assert moving.said == []
 
 
-def test_one_for_a_member_that_was_struck_is_not(moving: History) -> None:
-    moving.struck(9.0, Pause(at=9.0, process="b", seconds=0.5))
-    moving.steps(10.2, "a/1", Step.DRAINING, peer="b")
+def test_one_for_a_standby_that_is_long_gone_is_found(moving: History) -> None:
+    announced(moving)
+    moving.steps(10.2, "b/1", Step.STANDBY_CLOSED)
+    moving.steps(12.0, "a/1", Step.DRAINING, peer="b", epoch=2)
+    assert moving.said == [f"a drains {FIRST} for b, who has not stood by for it for 1.800 s"]
+
+
+def test_but_not_for_a_member_that_was_struck_since(moving: History) -> None:
+    announced(moving)
+    moving.steps(10.2, "b/1", Step.STANDBY_CLOSED)
+    moving.struck(11.0, Pause(at=9.0, process="b", seconds=0.5))
+    moving.steps(12.0, "a/1", Step.DRAINING, peer="b", epoch=2)
     assert moving.said == []
 
 

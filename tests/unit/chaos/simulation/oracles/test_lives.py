@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.simulation.oracles.lives import Freed, HonestHealth, LiveRead, Stopped
-from chaos.simulation.strikes import ClockRate
+from chaos.simulation.strikes import ClockRate, DroppedEvents
 from tests.unit.chaos.simulation.oracles.history import FIRST, History
 
 
@@ -111,3 +111,30 @@ def test_a_worker_that_runs_renews() -> None:
     assert history.jury.settled(4.0) == "a/1 runs and has not renewed for 3.0 s"
     history.lived(4.0, "a/1", "left")
     assert history.jury.settled(5.0) is None
+
+
+def follows(history: History, seen_map: int) -> None:
+    history.lived(0.0, "a/1", "started")
+    history.map(1.0, "agent-1/1", 1)
+    history.map(1.5, "agent-1/1", 2)
+    history.member(2.0, "a/1", "a", 1, seen_map=1)
+    history.member(9.0, "a/1", "a", 1, seen_map=seen_map)
+
+
+def test_who_renews_follows_the_map() -> None:
+    history = History(HonestHealth)
+    follows(history, 2)
+    assert (history.said, history.checks) == ([], 1)
+
+
+def test_who_does_not_is_found() -> None:
+    history = History(HonestHealth)
+    follows(history, 1)
+    assert history.said == ["a/1 renews and does not follow map 2 of 7.5 s ago"]
+
+
+def test_who_cannot_know_that_it_misses_an_event_is_not() -> None:
+    history = History(HonestHealth)
+    history.struck(0.5, DroppedEvents(at=0.5, process="a"))
+    follows(history, 1)
+    assert history.said == []
