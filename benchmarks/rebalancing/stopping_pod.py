@@ -73,8 +73,8 @@ class StoppingAttempt(Attempt):
 
 
 def taken(head: bytes) -> bool:
-    """Whether this worker is the one that stops at this request. Once a round: one that stops a second time, right after
-    it was woken, is not woken again."""
+    """Whether this worker is the one that stops at this request. Once a round: one that stops a second time, right
+    after it was woken, is not woken again."""
     kind, directory = kind_of(head), Path(os.environ["FAILPOINTS"])
     if not kind or any(directory.glob(f"*.{os.getpid()}.taken")):
         return False
