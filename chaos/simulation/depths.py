@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
 import msgspec
 
@@ -30,5 +29,6 @@ def _run(plan: Plan, say: Say | None, hear: Callable[[Happening], None] | None) 
         from chaos.simulation.protocol.run import run_protocol
 
         return run_protocol(plan, say=say, hear=hear)
-    outcome: Outcome = import_module("chaos.simulation.stack.run").run_stack(plan, say=say, hear=hear)
-    return outcome
+    from chaos.simulation.stack.run import run_stack
+
+    return run_stack(plan, say=say, hear=hear)
