@@ -186,6 +186,17 @@ class MemberWatch:
             and now - seen.since > seen.lease_seconds
         ]
 
+    def first_silence(self, members: Mapping[str, MemberRecord]) -> float:
+        """Reading at which the next one will be silent, if nobody renews; infinity where nobody can be."""
+        return min(
+            (
+                seen.since + seen.lease_seconds
+                for name, seen in self.sightings.items()
+                if (record := members.get(name)) is not None and record.holder is not None and not record.foreign
+            ),
+            default=float("inf"),
+        )
+
     def fenceable(self, members: Mapping[str, MemberRecord], *, own_renewal_at: float, now: float) -> list[str]:
         """Silent members that may be fenced now, under R12.
 

@@ -49,7 +49,7 @@ class WantedComesTrue(Oracle):
         if shard_map is None:
             return "there is no map"
         wanted = self.scene.wanted_shards
-        if wanted not in (len(shard_map.ranges), None) and not shard_map.config_refused:
+        if wanted is not None and len(shard_map.ranges) != wanted and not shard_map.config_refused:
             return f"the layout has {len(shard_map.ranges)} ranges, {wanted} are asked for"
         if shard_map.lost or shard_map.retiring:
             which = min(shard_map.lost.keys() | shard_map.retiring)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.simulation.happenings import Healed, Restored, Struck
+from chaos.simulation.happenings import Healed
 from chaos.simulation.oracles.ends import AtRest, SoonOwned, WantedComesTrue
 from chaos.simulation.outcome import Breach
-from chaos.simulation.strikes import Reshard
 from fleet.records.object_names import Kind
 from fleet.records.record import Document, DocumentName
 from shards.keyrange import KeyRange
@@ -73,8 +72,9 @@ def test_one_that_moves_or_retires_or_waits_for_a_range_is_not() -> None:
 
 
 def test_nor_is_one_with_another_layout_than_is_asked_for() -> None:
-    history = History(WantedComesTrue, shards=3)
+    history = History(WantedComesTrue)
     settled(history)
+    history.store.records[Kind.DOCUMENT, "config"] = Document(DocumentName.CONFIG, "shards: {count: 3}\n", "9")
     assert history.jury.settled(5.0) == "the layout has 2 ranges, 3 are asked for"
     history.map(6.0, "agent-1/1", 2, config_refused="9: too many")
     assert history.jury.settled(6.0) is None
@@ -86,21 +86,3 @@ def test_a_fleet_at_rest_writes_neither_maps_nor_shard_records() -> None:
     assert history.jury.settled(3.5) == "map only was written 0.500 s ago"
     history.member(4.0, "a/1", "a", 1, renewals=2)
     assert history.jury.settled(4.1) is None
-
-
-def test_what_people_asked_for_is_gone_with_the_config_that_a_restore_took_away() -> None:
-    history = History(WantedComesTrue)
-    settled(history)
-    history.jury.hear(Struck(4.0, Reshard(at=4.0, shards=6)))
-    assert "6 are asked for" in str(history.jury.settled(5.0))
-    history.jury.hear(Restored(5.0))
-    assert history.jury.settled(6.0) is None
-
-
-def test_after_a_restore_the_config_that_is_back_says_what_is_asked_for() -> None:
-    history = History(WantedComesTrue)
-    settled(history)
-    text = "fleet: web\ncontroller: a:b\nshards: {count: 5}\n"
-    history.store.records[Kind.DOCUMENT, str(DocumentName.CONFIG)] = Document(DocumentName.CONFIG, text, "7")
-    history.jury.hear(Restored(5.0))
-    assert "5 are asked for" in str(history.jury.settled(6.0))
