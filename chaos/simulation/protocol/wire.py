@@ -149,7 +149,10 @@ class Wire:
     def latency(self) -> float:
         drawn = self.rng.random()
         seconds = 20 * drawn if drawn < 0.015 else self.usual_seconds * (0.5 + drawn)
-        return seconds + self.extra_seconds * self.rng.random() if self.extra_seconds else seconds
+        if not self.extra_seconds:
+            return seconds
+        self.hits["slow"] += 1
+        return seconds + self.extra_seconds * self.rng.random()
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -185,6 +188,7 @@ class Wire:
             self._landing.append(request)
             self.network.at(now + self.late_seconds, self._land, request)
         elif not self.to_server:
+            self.hits["partition"] += 1
             self._hold(request)
         else:
             self._travel(request, self._arrive, request)
@@ -249,6 +253,7 @@ class Wire:
         if self.to_client:
             self._hand_over(request, answer, error)
         else:
+            self.hits["partition"] += 1
             self._back.append((request, answer, error))
             self._arm(request)
 
