@@ -66,7 +66,10 @@ class Wire:
     def latency(self) -> float:
         drawn = self.rng.random()
         seconds = 20 * drawn if drawn < 0.015 else self.usual_seconds * (0.5 + drawn)
-        return seconds + self.extra_seconds * self.rng.random() if self.extra_seconds else seconds
+        if not self.extra_seconds:
+            return seconds
+        self.hits["slow"] += 1
+        return seconds + self.extra_seconds * self.rng.random()
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -102,6 +105,7 @@ class Wire:
             self._landing.append(request)
             self.network.at(now + self.late_seconds, self._land, request)
         elif not self.to_server:
+            self.hits["partition"] += 1
             self._hold(request)
         else:
             self._travel(request, self._arrive, request)
@@ -166,6 +170,7 @@ class Wire:
         if self.to_client:
             self._hand_over(request, answer, error)
         else:
+            self.hits["partition"] += 1
             self._back.append((request, answer, error))
             self._arm(request)
 
