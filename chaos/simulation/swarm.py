@@ -96,6 +96,7 @@ def _shape(rng: Random, depth: Depth) -> Shape:
         shards=1 + int(random() * random() * 6),
         replicas=1 + int(random() * 3),
         objects=2 + int(random() * (5 if small else 7)),
+        standby_deadline_seconds=1.5 if random() < 0.125 else 6.0,
     )
 
 
@@ -115,14 +116,14 @@ def _how_many(rng: Random) -> int:
 def limited(strikes: list[AnyStrike], shape: Shape, chaos_seconds: float) -> list[AnyStrike]:
     """Those that the limits above leave. strikes: in order of their times."""
     lease = shape.lease_seconds
-    restore_at = next((each.at for each in strikes if isinstance(each, Restore)), None)
+    restore = next((each for each in strikes if isinstance(each, Restore)), None)
     kept: list[AnyStrike] = []
     gone: set[str] = set()
     hands: list[Hand] = []
     reshards = 0
     for each in strikes:
         match each:
-            case Restore() if each.at != restore_at:
+            case Restore() if each is not restore:
                 continue
             case Reshard():
                 reshards += 1
@@ -136,7 +137,7 @@ def limited(strikes: list[AnyStrike], shape: Shape, chaos_seconds: float) -> lis
                 if not _is_left(gone | {each.process}, shape):
                     continue
                 gone.add(each.process)
-        if restore_at is None or not _starts_within(each, restore_at, lease, chaos_seconds):
+        if restore is None or not _starts_within(each, restore.at, lease, chaos_seconds):
             kept.append(each)
     return kept
 
