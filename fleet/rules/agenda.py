@@ -7,7 +7,7 @@ the writes to shard records are listed beside it; each is checked again on live 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
@@ -38,6 +38,7 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Agenda:
     """map: the next map, None when nothing changes. moves: for the log. fence: member names. expel: incarnations.
+    named: of those to be fenced, the highest epoch that a shard record names.
 
     missing: members without a record in the view, with the highest epoch that names them, whose absence a live read
     should prove. cuts: of single ranges, for one reshard, only with `shards.autoSplit`.
@@ -53,6 +54,7 @@ class Agenda:
     forget: tuple[MemberRecord, ...] = ()
     """Of members that are gone for good."""
     cuts: tuple[Cut, ...] = ()
+    named: Mapping[str, int] = field(default_factory=dict)
 
 
 def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> Agenda:
@@ -96,6 +98,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         collect=collect,
         cuts=assigned.cuts,
         forget=forget,
+        named={name: epoch for name, epoch in survey.find(named_epochs).items() if name in fence} if fence else {},
     )
 
 

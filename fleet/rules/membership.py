@@ -195,18 +195,20 @@ class MemberWatch:
         return silent if cleared else []
 
 
-def fence(live: MemberRecord | None, sighting: Sighting, now: float) -> MemberRecord | None:
+def fence(live: MemberRecord | None, sighting: Sighting, now: float, *, known_epoch: int = 0) -> MemberRecord | None:
     """The record that fences a silent member (R5), to be written over `live.version`; None when it must not be.
 
     live: a quorum read made after the timer ran out. Another version than the one at which the timer started means that
     the member has moved: the timer starts again. sighting: the timer; one that was started again meanwhile has not run
-    out at `now`, the reading before the live read.
+    out at `now`, the reading before the live read. known_epoch: the highest that anything else names of that member:
+    where a hand lowered its record, what it holds would else never be free (R14).
     """
     if live is None or live.holder is None or live.version != sighting.version:
         return None
     if now - sighting.since <= sighting.lease_seconds:
         return None
-    return replace(live, holder=None, epoch=live.epoch + 1, leaving=False)  # whoever is fenced has not left by itself
+    epoch = max(live.epoch, known_epoch) + 1
+    return replace(live, holder=None, epoch=epoch, leaving=False)  # whoever is fenced has not left by itself
 
 
 def expel(record: MemberRecord) -> MemberRecord:

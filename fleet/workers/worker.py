@@ -244,7 +244,7 @@ class Worker:
         if rung or survey is not self._looked_at:
             self._looked_at = survey
             self._check_map()
-            follow_layout(self.runners, survey.map if survey is not None else None, self.view.shards, self._context)
+            follow_layout(self.runners, survey, self._context)
             # Before the map counts as followed: others may have what is given up here once it does.
             if self._budget.follow(self.view.last_map, self.view.shards, self.member.holder):
                 self.member.renew_now.set()

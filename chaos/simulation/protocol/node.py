@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from chaos.simulation.happenings import Happening, Stepped
@@ -16,6 +16,7 @@ from chaos.simulation.protocol.wire import Wire
 from fleet.health.range_steps import RangeStep
 from fleet.office.coordinator import Coordinator
 from fleet.office.fleet_layout import FleetLayout
+from fleet.office.lookout import Lookout
 from fleet.records.record import Incarnation
 from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.worker import Worker
@@ -32,13 +33,14 @@ class Ended(BaseException):
 
 
 class Birth(NamedTuple):
-    """What a process is started as. member: the name that it says it has."""
+    """What a process is started as. member: the name that it says it has. looks_out: of an agent."""
 
     member: str
     incarnation: Incarnation
     reaped: bool
     shards: int
     lease_seconds: float
+    looks_out: bool = False
 
 
 class Node:
@@ -54,12 +56,16 @@ class Node:
         hear: Callable[[Happening], None],
         die: Callable[[], None],
         ended: Callable[[BaseException | None], None],
+        neighbours: Callable[[], Iterable[Mapping[str, Any]]],
     ) -> None:
+        """neighbours: the statuses of the workers of an agent's pod."""
         self.process = process
         self.wire = wire
         self.birth = birth
         self.worker: Worker | None = None
         self.coordinator: Coordinator | None = None
+        self.lookout: Lookout | None = None
+        self._neighbours = neighbours
         self._rng = rng
         self._hear = hear
         self._die = die
@@ -114,7 +120,7 @@ class Node:
     def _make_coordinator(self) -> Coroutine[Any, Any, None]:
         birth, process = self.birth, self.process
         lease = birth.lease_seconds
-        self.coordinator = Coordinator(
+        coordinator = self.coordinator = Coordinator(
             self._coordination,
             FleetLayout(FLEET, IDENTITY, PartitionKey.UID, birth.shards),
             birth.incarnation,
@@ -126,7 +132,26 @@ class Node:
             today=process.clock,
             rng=self._rng,
         )
-        return self.coordinator.run()
+        if not birth.looks_out:
+            return coordinator.run()
+        self.lookout = Lookout(
+            self._coordination,
+            view=lambda: coordinator.view if coordinator.has_view else None,
+            workers=self._ask_neighbours,
+            clock=process.clock,
+            rng=self._rng,
+        )
+        return self._look_out(coordinator, self.lookout)
+
+    async def _ask_neighbours(self) -> Iterable[Mapping[str, Any]]:
+        return self._neighbours()
+
+    async def _look_out(self, coordinator: Coordinator, lookout: Lookout) -> None:
+        looking = asyncio.create_task(lookout.run(), name="lookout")
+        try:
+            await coordinator.run()
+        finally:
+            looking.cancel()
 
     def _exit(self, code: int) -> None:
         if self.process.alive:

@@ -22,7 +22,8 @@ Done = Callable[[Any, Exception | None], None]
 """Takes the answer, or what went wrong."""
 
 LANDS_AFTER_BROWN_OUT = 0.25
-"""Part of the requests that a server had taken before it stopped answering, and carries out afterwards."""
+"""Part of the requests whose senders have given them up meanwhile that a server has taken all the same, and carries
+out when it answers again. Those that somebody still waits for it carries out in any case."""
 
 
 class OpenStream(Protocol):
@@ -139,7 +140,7 @@ class Wire:
         self._back: list[tuple[Request, Any, Exception | None]] = []
         self._landing: list[Request] = []
         self._queued: list[Request] = []
-        """The server had taken them before it stopped answering."""
+        """They came while the server answered nobody."""
 
     def latency(self) -> float:
         drawn = self.rng.random()
@@ -213,9 +214,7 @@ class Wire:
         elif self.server.brown_out:
             self.hits["brown-out"] += 1
             self._arm(request)
-            if self.rng.random() < LANDS_AFTER_BROWN_OUT:
-                request.late = True
-                self._queued.append(request)
+            self._queued.append(request)
         else:
             self._carry_out(request)
 
@@ -277,9 +276,13 @@ class Wire:
                 stream.flush()
 
     def server_is_back(self) -> None:
-        """After a brown-out: what it had taken is carried out, and then it goes on."""
+        """After a brown-out: it goes on with what had come."""
         queued, self._queued = self._queued, []
         for request in queued:
+            if request.over:
+                if self.rng.random() >= LANDS_AFTER_BROWN_OUT:
+                    continue
+                request.late = True
             self.network.at(self.network.now + 0.2 * self.rng.random(), self._carry_out, request)
         self.flush()
 

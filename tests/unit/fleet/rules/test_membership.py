@@ -243,6 +243,13 @@ def test_a_fence_clears_the_holder_and_raises_the_epoch() -> None:
     assert (fenced.holder, fenced.epoch, fenced.version) == (None, 4, "7")
 
 
+def test_a_fence_goes_above_what_anything_else_names_of_the_member() -> None:
+    """A hand may have lowered its record: what it holds would else never be free."""
+    fenced = fence(member(epoch=0, version="7"), Sighting("7", 0.0, LEASE), 8.1, known_epoch=3)
+    assert fenced is not None
+    assert fenced.epoch == 4
+
+
 @pytest.mark.parametrize(
     ("live", "since"),
     [
