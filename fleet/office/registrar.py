@@ -93,7 +93,7 @@ class Registrar:
         is not written ends it, as the rest belongs to it.
         """
         for name in agenda.fence:
-            await self._attempts.make(f"fence {name}", partial(self._fence, office, name, memory))
+            await self._attempts.make(f"fence {name}", partial(self._fence, office, name, agenda, memory))
         for incarnation in agenda.expel:
             await self._attempts.make(f"expel {incarnation}", partial(self._expel, office, incarnation, memory))
         for named in agenda.missing:
@@ -202,12 +202,12 @@ class Registrar:
 
     # -- members ----------------------------------------------------------------------------------------------------
 
-    async def _fence(self, office: Office, name: str, memory: Memory) -> None:
+    async def _fence(self, office: Office, name: str, agenda: Agenda, memory: Memory) -> None:
         sighting, now = memory.watch.sightings.get(name), self._clock()
         if sighting is None:
             return
         live = await self.coordination.read_member(name)
-        record = fence(live, sighting, now)
+        record = fence(live, sighting, now, known_epoch=agenda.named.get(name, 0))
         if record is None:
             return
         try:

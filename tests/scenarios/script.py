@@ -103,7 +103,7 @@ class Script:
             raise CommandError("there is a fleet already: a transcript has one")
         shape = Shape(workers=0, agents=0, shards=int(ranges), replicas=1, objects=4, lease_seconds=float(seconds))
         self._fleet = ProtocolFleet(shape, int(seed), hear=self._hear)
-        self._jury = Jury(self._fleet.store, lease_seconds=shape.lease_seconds, shards=shape.shards)
+        self._jury = Jury(self._fleet.store, lease_seconds=shape.lease_seconds)
         self._fleet.populate()
 
     @command(rf"start {NAME}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from chaos.simulation.happenings import Happening, Stepped
@@ -16,6 +17,7 @@ from chaos.simulation.protocol.wire import Wire
 from fleet.health.range_steps import RangeStep
 from fleet.office.coordinator import Coordinator
 from fleet.office.fleet_layout import FleetLayout
+from fleet.office.lookout import Lookout
 from fleet.records.record import Incarnation
 from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.worker import Worker
@@ -24,7 +26,7 @@ from shards.keyrange import PartitionKey
 
 FLEET = "web"
 IDENTITY = "simulated"
-PLANS = PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2, standby_deadline_seconds=6.0)
+PLANS = PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2)
 
 
 class Ended(BaseException):
@@ -32,13 +34,15 @@ class Ended(BaseException):
 
 
 class Birth(NamedTuple):
-    """What a process is started as. member: the name that it says it has."""
+    """What a process is started as. member: the name that it says it has. looks_out: of an agent."""
 
     member: str
     incarnation: Incarnation
     reaped: bool
     shards: int
     lease_seconds: float
+    standby_deadline_seconds: float
+    looks_out: bool = False
 
 
 class Node:
@@ -54,12 +58,16 @@ class Node:
         hear: Callable[[Happening], None],
         die: Callable[[], None],
         ended: Callable[[BaseException | None], None],
+        neighbours: Callable[[], Iterable[Mapping[str, Any]]],
     ) -> None:
+        """neighbours: the statuses of the workers of an agent's pod."""
         self.process = process
         self.wire = wire
         self.birth = birth
         self.worker: Worker | None = None
         self.coordinator: Coordinator | None = None
+        self.lookout: Lookout | None = None
+        self._neighbours = neighbours
         self._rng = rng
         self._hear = hear
         self._die = die
@@ -114,19 +122,38 @@ class Node:
     def _make_coordinator(self) -> Coroutine[Any, Any, None]:
         birth, process = self.birth, self.process
         lease = birth.lease_seconds
-        self.coordinator = Coordinator(
+        coordinator = self.coordinator = Coordinator(
             self._coordination,
             FleetLayout(FLEET, IDENTITY, PartitionKey.UID, birth.shards),
             birth.incarnation,
             lease_seconds=lease,
             renew_seconds=lease / 4,
-            plan_settings=PLANS,
+            plan_settings=replace(PLANS, standby_deadline_seconds=birth.standby_deadline_seconds),
             reaped_predecessor=birth.reaped,
             clock=process.clock,
             today=process.clock,
             rng=self._rng,
         )
-        return self.coordinator.run()
+        if not birth.looks_out:
+            return coordinator.run()
+        self.lookout = Lookout(
+            self._coordination,
+            view=lambda: coordinator.view if coordinator.has_view else None,
+            workers=self._ask_neighbours,
+            clock=process.clock,
+            rng=self._rng,
+        )
+        return self._look_out(coordinator, self.lookout)
+
+    async def _ask_neighbours(self) -> Iterable[Mapping[str, Any]]:
+        return self._neighbours()
+
+    async def _look_out(self, coordinator: Coordinator, lookout: Lookout) -> None:
+        looking = asyncio.create_task(lookout.run(), name="lookout")
+        try:
+            await coordinator.run()
+        finally:
+            looking.cancel()
 
     def _exit(self, code: int) -> None:
         if self.process.alive:

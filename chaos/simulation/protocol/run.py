@@ -9,10 +9,11 @@ from collections.abc import Callable
 from chaos.simulation.conductor import Conductor
 from chaos.simulation.happenings import Happening
 from chaos.simulation.oracles.jury import Jury
-from chaos.simulation.outcome import Outcome, Say
+from chaos.simulation.outcome import Breach, Outcome, Say
 from chaos.simulation.plan import Plan
 from chaos.simulation.protocol.fleet import ProtocolFleet
 from chaos.simulation.sentences import is_routine, sentence_of
+from chaos.simulation.strikes import Delete, Edit, Restore, Steal
 
 START_SECONDS = 0.2
 """Within which a fleet starts."""
@@ -46,13 +47,15 @@ class _History:
         self._say = say
         self._also = hear
         self.fleet = ProtocolFleet(plan.shape, plan.seed, hear=self._hear)
-        self._jury = Jury(self.fleet.store, lease_seconds=plan.shape.lease_seconds, shards=plan.shape.shards)
+        self._jury = Jury(self.fleet.store, lease_seconds=plan.shape.lease_seconds)
         self._rng = random.Random(f"{plan.seed} world")
 
     def _hear(self, happening: Happening) -> None:
         if self._say is not None and not is_routine(happening):
             self._say(happening.at, sentence_of(happening))
         self._jury.hear(happening)
+        if self._jury.breaches:
+            self.fleet.loop.stop()
         if self._also is not None:
             self._also(happening)
 
@@ -79,12 +82,25 @@ class _History:
                 return self._outcome(None)
             if not self._goes_on(fleet.now + STEP_SECONDS):
                 return self._outcome(None)
-        return self._outcome(fleet.now - plan.chaos_seconds if fleet.now < end else None)
+        if fleet.now >= end:
+            return self._outcome(None)
+        self._ask_lookouts()
+        return self._outcome(fleet.now - plan.chaos_seconds)
+
+    def _ask_lookouts(self) -> None:
+        """No alarm of two owners was given where nobody wrote records by hand: there were none, or I1 has said so."""
+        plan = self._plan
+        if plan.beyond or any(isinstance(each, Delete | Steal | Edit | Restore) for each in plan.strikes):
+            return
+        for name, node in sorted(self.fleet.nodes.items()):
+            if node.lookout is not None and node.lookout.double_owners:
+                what = f"the lookout of {name} has given an alarm of two owners"
+                self._jury.breaches.append(Breach("I26", self.fleet.now, what))
 
     def _goes_on(self, until: float) -> bool:
         """Time passes until then. False: there was a breach."""
-        while self.fleet.now < until and not self._jury.breaches:
-            self.fleet.advance(min(until - self.fleet.now, STEP_SECONDS))
+        if not self._jury.breaches:
+            self.fleet.advance(until - self.fleet.now)
         return not self._jury.breaches
 
     def _outcome(self, settled_seconds: float | None) -> Outcome:
@@ -92,7 +108,7 @@ class _History:
             seed=self._plan.seed,
             breaches=tuple(self._jury.breaches),
             seconds=self.fleet.now,
-            settled_seconds=settled_seconds,
+            settled_seconds=None if self._jury.breaches else settled_seconds,
             checks=self._jury.checks,
             hits=dict(self.fleet.hits),
         )

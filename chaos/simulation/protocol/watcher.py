@@ -13,15 +13,13 @@ from typing import Any
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.server import Event, FrontEnd
 from chaos.simulation.protocol.wire import Wire
+from shards.api.collection import LIST_TIMEOUT_SECONDS
 from shards.clock import Clock
 from shards.errors import Expired, ShardError, Unreachable
 from shards.informers.list_waiters import ListWaiters
 from shards.watching.watch import WatchMachine
 from shards.watching.watch_requests import ListPage, Request, WatchFrom
 from shards.watching.wire import Page
-
-LIST_SECONDS = 30.0
-"""How long an informer waits for a page, or for the answer to a watch."""
 
 
 class OpenWatch:
@@ -38,6 +36,8 @@ class OpenWatch:
         self._wire.streams.append(self)
 
     def push(self, event: Event) -> None:
+        if not self._watcher.wants(event):
+            return
         wire = self._wire
         if wire.drops and self._watcher.droppable:
             wire.drops -= 1
@@ -121,6 +121,10 @@ class Watcher:
     @abstractmethod
     def regressions(self) -> int: ...
 
+    def wants(self, event: Event) -> bool:
+        """Whether the server sends it the event."""
+        return True
+
     @abstractmethod
     def replace(self, found: Mapping[str, Any], version: str) -> None:
         """A complete list."""
@@ -193,7 +197,7 @@ class Watcher:
             else:
                 self._failed(error if isinstance(error, ShardError) else Unreachable(str(error)))
 
-        self._request = self.wire.send(lambda: act(what), done, self.author, write=False, seconds=LIST_SECONDS)
+        self._request = self.wire.send(lambda: act(what), done, self.author, write=False, seconds=LIST_TIMEOUT_SECONDS)
 
     def _failed(self, error: ShardError) -> None:
         lasted = 0.0 if self._answered_at is None else self._clock() - self._answered_at

@@ -22,7 +22,8 @@ Done = Callable[[Any, Exception | None], None]
 """Takes the answer, or what went wrong."""
 
 LANDS_AFTER_BROWN_OUT = 0.25
-"""Part of the requests that a server had taken before it stopped answering, and carries out afterwards."""
+"""Part of the requests whose senders have given them up meanwhile that a server has taken all the same, and carries
+out when it answers again. Those that somebody still waits for it carries out in any case."""
 
 
 class OpenStream(Protocol):
@@ -40,9 +41,10 @@ class OpenStream(Protocol):
 class Request:
     """One request under way, sent by a process. give_up_at: by the sender's clock.
 
-    direct: `done` only wakes a task of the sender, and may be called by anybody. over: its sender has its answer, or
-    waits for none. gone: its sender has closed the connection, and nothing of it is sent again. late: its sender has
-    seen a broken connection, or the server has held it back.
+    history: of the server, when it was sent; one that is restored has other connections. direct: `done` only wakes a
+    task of the sender, and may be called by anybody. over: its sender has its answer, or waits for none. gone: its
+    sender has closed the connection, and nothing of it is sent again. late: its sender has seen a broken connection, or
+    the server has held it back.
     """
 
     __slots__ = (
@@ -53,6 +55,7 @@ class Request:
         "done",
         "give_up_at",
         "gone",
+        "history",
         "late",
         "over",
         "sent_at",
@@ -69,6 +72,7 @@ class Request:
         write: bool,
         direct: bool,
         sent_at: float,
+        history: int,
         seconds: float,
     ) -> None:
         self.act = act
@@ -77,6 +81,7 @@ class Request:
         self.write = write
         self.direct = direct
         self.sent_at = sent_at
+        self.history = history
         self.give_up_at = author.clock() + seconds
         self.context: Context = copy_context()
         self.timer: asyncio.TimerHandle | None = None
@@ -139,7 +144,7 @@ class Wire:
         self._back: list[tuple[Request, Any, Exception | None]] = []
         self._landing: list[Request] = []
         self._queued: list[Request] = []
-        """The server had taken them before it stopped answering."""
+        """They came while the server answered nobody."""
 
     def latency(self) -> float:
         drawn = self.rng.random()
@@ -163,7 +168,9 @@ class Wire:
         seconds: how long the sender waits, by its clock.
         """
         now = self.network.now
-        request = Request(act, done, author, write=write, direct=direct, sent_at=now, seconds=seconds)
+        request = Request(
+            act, done, author, write=write, direct=direct, sent_at=now, history=self.server.history, seconds=seconds
+        )
         if author.dead:  # what its last words would send
             return request
         if write and self.lost_requests:
@@ -213,13 +220,14 @@ class Wire:
         elif self.server.brown_out:
             self.hits["brown-out"] += 1
             self._arm(request)
-            if self.rng.random() < LANDS_AFTER_BROWN_OUT:
-                request.late = True
-                self._queued.append(request)
+            self._queued.append(request)
         else:
             self._carry_out(request)
 
     def _carry_out(self, request: Request) -> None:
+        if request.history != self.server.history:
+            self._break_off(request)
+            return
         answer, error = None, None
         try:
             answer = self.server.carry_out(request)
@@ -277,9 +285,13 @@ class Wire:
                 stream.flush()
 
     def server_is_back(self) -> None:
-        """After a brown-out: what it had taken is carried out, and then it goes on."""
+        """After a brown-out: it goes on with what had come."""
         queued, self._queued = self._queued, []
         for request in queued:
+            if request.over:
+                if self.rng.random() >= LANDS_AFTER_BROWN_OUT:
+                    continue
+                request.late = True
             self.network.at(self.network.now + 0.2 * self.rng.random(), self._carry_out, request)
         self.flush()
 

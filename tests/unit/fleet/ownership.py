@@ -201,7 +201,8 @@ class Wire(LocalCoordination):
 class Fleet:
     """Workers and coordinators by name; each has a client of its own. shards: every shard that a member ever made.
 
-    deaths: members that ended their process. writes: everything that was written or deleted, in order.
+    deaths: members that ended their process. writes: everything that was written or deleted, in order,
+    but for the coordinator's record.
     """
 
     ranges: int = 2
@@ -222,7 +223,11 @@ class Fleet:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.store.listeners.append(lambda step: self.writes.append(step) if step is not None else None)
+        self.store.listeners.append(self._wrote)
+
+    def _wrote(self, step: Step | None) -> None:
+        if step is not None and step.kind is not Kind.COORDINATOR:
+            self.writes.append(step)
 
     @property
     def layout(self) -> tuple[KeyRange, ...]:

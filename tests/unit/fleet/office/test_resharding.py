@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 from fleet.backends.local_store import Step
+from fleet.backends.local_view import LocalView
 from fleet.records.controls import Controls, Order, controls_text
 from fleet.records.coordination import CoordinationUnavailable
 from fleet.records.cut_request import CutRequest
@@ -510,3 +511,15 @@ async def test_a_config_that_is_gone_with_a_restore_is_not_asked_for_any_more() 
         assert len(fleet.map.boundaries) == 4
         await configure(fleet, config(3))
         await until_settled(fleet, 3, within_seconds=30)
+
+
+async def test_an_owner_to_which_a_list_did_not_show_its_record_gives_it_up_when_it_leaves_the_layout() -> None:
+    async with running(Fleet(ranges=1), "a") as fleet:
+        view = fleet.workers["a"].view
+        assert isinstance(view, LocalView)
+        view._cache.listed(Kind.SHARD, {}, str(fleet.store.revision))
+        await fleet.until(lambda: fleet.holds("a") == [], 5, "it has let go")
+        await configure(fleet, config(2))
+        await fleet.until(lambda: len(fleet.workers["a"].runners) == 2, 5, "it follows the new layout")
+        await view.confirm()
+        await until_settled(fleet, 2)
