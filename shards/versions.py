@@ -97,8 +97,11 @@ def newest(*versions: str) -> str:
     """The highest of the versions that are not empty; "" if there is none. Raises Incomparable."""
     found = ""
     for each in versions:
-        if each and not (found and at_least(found, each)):
-            if not comparable(each):
-                version_key(each)  # raises, also for one alone
+        if not each:
+            continue
+        if not found:
+            version_key(each)  # also of one alone
+            found = each
+        elif not at_least(found, each):
             found = each
     return found

@@ -63,8 +63,7 @@ class Followed(Generic[T]):
         holds: whether the watched cache has the name; asked for records that did not come from it.
         """
         if at != self._watched:
-            self._watched = newest(self._watched, at)
-            self.complete = newest(self._watched, self._listed)
+            self._watched, self.complete = newest(self._watched, at), newest(self.complete, at)
         if not self._ahead:
             return []
         passed = {name for name in self._ahead if at_least(self._watched, self._records[name].version)}

@@ -36,6 +36,8 @@ class OpenWatch:
         self._wire.streams.append(self)
 
     def push(self, event: Event) -> None:
+        if not self._watcher.wants(event):
+            return
         wire = self._wire
         if wire.drops and self._watcher.droppable:
             wire.drops -= 1
@@ -118,6 +120,10 @@ class Watcher:
     @property
     @abstractmethod
     def regressions(self) -> int: ...
+
+    def wants(self, event: Event) -> bool:
+        """Whether the server sends it the event."""
+        return True
 
     @abstractmethod
     def replace(self, found: Mapping[str, Any], version: str) -> None:

@@ -41,9 +41,10 @@ class OpenStream(Protocol):
 class Request:
     """One request under way, sent by a process. give_up_at: by the sender's clock.
 
-    direct: `done` only wakes a task of the sender, and may be called by anybody. over: its sender has its answer, or
-    waits for none. gone: its sender has closed the connection, and nothing of it is sent again. late: its sender has
-    seen a broken connection, or the server has held it back.
+    history: of the server, when it was sent; one that is restored has other connections. direct: `done` only wakes a
+    task of the sender, and may be called by anybody. over: its sender has its answer, or waits for none. gone: its
+    sender has closed the connection, and nothing of it is sent again. late: its sender has seen a broken connection, or
+    the server has held it back.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class Request:
         "done",
         "give_up_at",
         "gone",
+        "history",
         "late",
         "over",
         "sent_at",
@@ -70,6 +72,7 @@ class Request:
         write: bool,
         direct: bool,
         sent_at: float,
+        history: int,
         seconds: float,
     ) -> None:
         self.act = act
@@ -78,6 +81,7 @@ class Request:
         self.write = write
         self.direct = direct
         self.sent_at = sent_at
+        self.history = history
         self.give_up_at = author.clock() + seconds
         self.context: Context = copy_context()
         self.timer: asyncio.TimerHandle | None = None
@@ -164,7 +168,9 @@ class Wire:
         seconds: how long the sender waits, by its clock.
         """
         now = self.network.now
-        request = Request(act, done, author, write=write, direct=direct, sent_at=now, seconds=seconds)
+        request = Request(
+            act, done, author, write=write, direct=direct, sent_at=now, history=self.server.history, seconds=seconds
+        )
         if author.dead:  # what its last words would send
             return request
         if write and self.lost_requests:
@@ -219,6 +225,9 @@ class Wire:
             self._carry_out(request)
 
     def _carry_out(self, request: Request) -> None:
+        if request.history != self.server.history:
+            self._break_off(request)
+            return
         answer, error = None, None
         try:
             answer = self.server.carry_out(request)
