@@ -122,7 +122,9 @@ def watermark_of(views: Mapping[str, ShardView], shard_epoch: int) -> Watermark:
     marks: dict[str, ResourceMark] = {}
     for name, view in views.items():
         barriers: list[Barrier] = []
-        highest, certain = view.store.highest_object_version, not view.store.regressions
+        # What a list left out was gone by then, and the next owner's view may still hold it.
+        highest = newest(view.store.highest_object_version, view.store.listed_version)
+        certain = not view.store.regressions
         for engine in view.engines:
             if engine.fence is not None:
                 barriers += engine.fence.writes.unseen(engine.stores).get(view.source.resource, ())

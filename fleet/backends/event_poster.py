@@ -33,6 +33,8 @@ SAME_SECONDS = 600.0
 """The same happening within this time is counted in the Event that is there."""
 
 REMEMBERED = 128
+SHORTEST_SECONDS = 0.001
+"""Of a pause: what is missing of a token may be less than the clock can show, which then never shows it."""
 TIMEOUT_SECONDS = 5.0
 
 
@@ -112,7 +114,7 @@ class EventPoster:
                 return
             while len(self._waiting) > BURST:
                 self._left_out[self._waiting.popleft().reason] += 1
-            await asyncio.sleep((1 - self._tokens) * 60 / PER_MINUTE)
+            await asyncio.sleep(max(SHORTEST_SECONDS, (1 - self._tokens) * 60 / PER_MINUTE))
 
     async def _post(self, happening: Happening) -> None:
         try:

@@ -7,7 +7,7 @@ the writes to shard records are listed beside it; each is checked again on live 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
@@ -38,6 +38,7 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Agenda:
     """map: the next map, None when nothing changes. moves: for the log. fence: member names. expel: incarnations.
+    named: of those to be fenced, the highest epoch that a shard record names.
 
     missing: members without a record in the view, with the highest epoch that names them, whose absence a live read
     should prove. cuts: of single ranges, for one reshard, only with `shards.autoSplit`. rest: there is nothing to do,
@@ -55,13 +56,14 @@ class Agenda:
     """Of members that are gone for good."""
     cuts: tuple[Cut, ...] = ()
     rest: bool = False
+    named: Mapping[str, int] = field(default_factory=dict)
 
 
 def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> Agenda:
     """One look: what to write. Updates the memory."""
     memory.watch.observe(look.members, now)
     survey = memory.survey(look)
-    work = upkeep(survey, look.members, look.map.version + 1)
+    work = upkeep(survey, memory.watch.vanished.everybody(look.members.values(), now), look.map.version + 1)
     silent = memory.watch.silent(look.members, now)
     dead, missing = gone(look, memory, now)
     new_floors = floors(look.map, look.members, survey.find(named_epochs), gone=dead)
@@ -101,6 +103,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         collect=collect,
         cuts=assigned.cuts,
         forget=forget,
+        named={name: epoch for name, epoch in survey.find(named_epochs).items() if name in fence} if fence else {},
     )
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
 from fleet.rules.survey import Survey
+from fleet.rules.vanished import VanishedMembers
 from shards.versions import at_least
 
 ACTING_SHARE = 0.85
@@ -139,10 +140,15 @@ class MemberWatch:
     sightings: dict[str, Sighting] = field(default_factory=dict)
     suspicious_since: float | None = None
     cleared_at: float | None = None
+    vanished: VanishedMembers = field(default_factory=VanishedMembers)
     _observed: Mapping[str, MemberRecord] | None = None
 
     def begin_term(self) -> None:
-        """An episode of an earlier term says nothing about this one."""
+        """A renewal of an earlier term says nothing about this one. An episode goes on: who could not reach the server
+        has lost its office by that."""
+        self.cleared_at = None
+
+    def _end_episode(self) -> None:
         self.suspicious_since = self.cleared_at = None
 
     def observe(self, members: Mapping[str, MemberRecord], now: float) -> None:
@@ -153,10 +159,22 @@ class MemberWatch:
         if members is self._observed:
             return
         self._observed = members
+        self.vanished.observe(members, now)
         for name in [name for name in self.sightings if name not in members]:
             del self.sightings[name]
+        held = silent_before = silent_now = 0
         for name, record in members.items():
-            self.sightings[name] = sight(self.sightings.get(name), record.version, record.lease_seconds, now)
+            before = self.sightings.get(name)
+            seen = self.sightings[name] = sight(before, record.version, record.lease_seconds, now)
+            if record.holder is not None and not record.foreign:
+                held += 1
+                silent_before += before is not None and now - before.since > before.lease_seconds
+                silent_now += now - seen.since > seen.lease_seconds
+        if held >= 2 and silent_before * 2 > held:
+            # Also out of office, with the first news after the silence: soon they may be no majority any more.
+            self.suspicious_since = now if self.suspicious_since is None else self.suspicious_since
+        elif not silent_now:
+            self._end_episode()
 
     def silent(self, members: Mapping[str, MemberRecord], now: float) -> list[str]:
         """Held members that have not moved for longer than their lease. Of those of another protocol nobody can say
@@ -202,22 +220,24 @@ class MemberWatch:
         patience = max((self.sightings[name].lease_seconds for name in silent), default=0.0)
         cleared = self.cleared_at is not None and now - self.cleared_at > patience
         if not silent or (cleared and not majority):
-            self.begin_term()
+            self._end_episode()
         return silent if cleared else []
 
 
-def fence(live: MemberRecord | None, sighting: Sighting, now: float) -> MemberRecord | None:
+def fence(live: MemberRecord | None, sighting: Sighting, now: float, *, known_epoch: int = 0) -> MemberRecord | None:
     """The record that fences a silent member (R5), to be written over `live.version`; None when it must not be.
 
     live: a quorum read made after the timer ran out. Another version than the one at which the timer started means that
     the member has moved: the timer starts again. sighting: the timer; one that was started again meanwhile has not run
-    out at `now`, the reading before the live read.
+    out at `now`, the reading before the live read. known_epoch: the highest that anything else names of that member:
+    where a hand lowered its record, what it holds would else never be free (R14).
     """
     if live is None or live.holder is None or live.version != sighting.version:
         return None
     if now - sighting.since <= sighting.lease_seconds:
         return None
-    return replace(live, holder=None, epoch=live.epoch + 1, leaving=False)  # whoever is fenced has not left by itself
+    epoch = max(live.epoch, known_epoch) + 1
+    return replace(live, holder=None, epoch=epoch, leaving=False)  # whoever is fenced has not left by itself
 
 
 def expel(record: MemberRecord) -> MemberRecord:

@@ -6,14 +6,14 @@ fixed order. Workers never create shard records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from fleet.rules.survey import Survey, layout_records, outside
-from shards.keyrange import SPACE, KeyRange, range_of
+from shards.keyrange import SPACE, KeyRange, equal_boundaries, range_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,17 @@ class Upkeep:
     retire: tuple[KeyRange, ...]
 
 
-def upkeep(survey: Survey, members: Mapping[str, MemberRecord], next_version: int) -> Upkeep:
+def upkeep(survey: Survey, members: Sequence[MemberRecord], next_version: int) -> Upkeep:
     """One look at map and records. next_version: of the map that a newly lost range would be marked in."""
     shard_map, found = survey.map, survey.find(_state)
     lost = {each: shard_map.lost.get(each, next_version) for each in found.missing}
     activate = tuple(
         each
         for each in found.unusable
-        if each not in lost or (each in shard_map.lost and echoed(shard_map.lost[each], members.values()))
+        if each not in lost or (each in shard_map.lost and echoed(shard_map.lost[each], members))
     )
     retire = tuple(
-        each
-        for each in sorted(shard_map.retiring)
-        if may_retire(survey.shards.get(each), shard_map, each, members.values())
+        each for each in sorted(shard_map.retiring) if may_retire(survey.shards.get(each), shard_map, each, members)
     )
     return Upkeep(found.unopened.union(activate) - shard_map.opened, lost, found.retiring, activate, retire)
 
@@ -226,11 +224,16 @@ def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord
     records = {record.range: record for record in shards}
     active = {each: record for each, record in records.items() if record.status is ShardStatus.ACTIVE}
     if last is None and _covers(active):
+        boundaries = tuple(sorted(each.first for each in active))
+        # Ranges of one width are a layout that a count made, maybe not the count that is configured now; any other is
+        # one that was cut since, and stays.
+        of_a_count = boundaries == equal_boundaries(len(boundaries))
         draft = replace(
             draft,
             partition_key=next(iter(active)).key,
-            boundaries=tuple(sorted(each.first for each in active)),
+            boundaries=boundaries,
             targets=("",) * len(active),
+            base_count=len(boundaries) if of_a_count else draft.base_count,
         )
     layout = draft.ranges
     holders = {each: record.holder.member for each, record in active.items() if record.holder is not None}

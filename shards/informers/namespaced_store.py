@@ -65,6 +65,10 @@ class NamespacedReader(StoreReader):
         return newest(*(store.highest_object_version for store in self._all))
 
     @property
+    def listed_version(self) -> str:  # type: ignore[override]  # likewise
+        return newest(*(store.listed_version for store in self._all))
+
+    @property
     def regressions(self) -> int:  # type: ignore[override]  # likewise
         return sum(store.regressions for store in self._all)
 

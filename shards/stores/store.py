@@ -279,7 +279,7 @@ class Replacement:
             writer._bury_all(self._removed, resource_version)
             for uid in view._tombstones.keys() & self._names.keys():
                 del view._tombstones[uid]
-        view.resource_version = resource_version
+        view.resource_version = view.listed_version = resource_version
         writer._moves += 1
         if empty:
             return all_new(self._entries, first)

@@ -49,6 +49,8 @@ class StoreReader:
     It follows lists, events and bookmarks, and goes back only by a list (a server that was restored from a backup):
     compare with >= at every use, never remember that it was reached.
     highest_object_version: highest version of an object of the range that was received, deletions too; "" = none.
+    listed_version: of the last complete list: what had been deleted by then is not in the view, whether or not it ever
+    was, and no object's version says so.
     regressions: how many lists were older than the view before them: how often the server's history went back.
     resource: whose objects these are; None: nobody has said, and no gate may ask.
 
@@ -64,6 +66,7 @@ class StoreReader:
         "_owned",
         "_tombstones",
         "highest_object_version",
+        "listed_version",
         "regressions",
         "resource",
         "resource_version",
@@ -75,6 +78,7 @@ class StoreReader:
         self._indexes = Indexes(self._intake.index_names)
         self.resource_version = ""
         self.highest_object_version = ""
+        self.listed_version = ""
         self.regressions = 0
         self._entries: dict[str, Kept] = {}
         self._names: dict[str, str] = {}

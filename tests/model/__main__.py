@@ -13,6 +13,9 @@ import multiprocessing
 import sys
 
 from tests.model.explorer import NOTHING, Found, explore
+from tests.model.gates import explorer as gates
+from tests.model.gates.scenarios import MAIN as MAIN_GATES
+from tests.model.gates.scenarios import SCENARIOS as GATES
 from tests.model.mutations import MUTATIONS, in_force
 from tests.model.rules import REMOVALS, Removal
 from tests.model.scenarios import LONG, MAIN, SCENARIOS
@@ -31,6 +34,11 @@ def mutated(name: str) -> Found:
     mutation = MUTATIONS[name]
     with in_force(mutation):
         return explore(SCENARIOS[mutation.scenario].world())
+
+
+def explored_gates(name: str) -> Found:
+    """A scenario of the gates, by its name."""
+    return gates.explore(GATES[name].world(), most=6_000_000)
 
 
 def main() -> int:
@@ -58,6 +66,9 @@ def main() -> int:
             wrong += _told(" without ".join([job[0], *job[1]]), found, breaks)
         for name, found in zip(MUTATIONS, pool.imap(mutated, MUTATIONS), strict=True):
             wrong += _told(f"with {name}", found, MUTATIONS[name].breaks)
+        names = tuple(MAIN_GATES if args.main else GATES)
+        for name, found in zip(names, pool.imap(explored_gates, names), strict=True):
+            wrong += _told(f"gates: {name}", found, NOTHING)
     return 1 if wrong else 0
 
 

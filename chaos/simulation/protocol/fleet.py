@@ -7,72 +7,50 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from chaos.simulation.happenings import Changed, Closed, Happening, Lived, Opened, Written
 from chaos.simulation.loop import SimulationLoop
 from chaos.simulation.plan import Shape
 from chaos.simulation.process import Process
-from chaos.simulation.protocol.hands import Hands
 from chaos.simulation.protocol.network import Network
-from chaos.simulation.protocol.node import FLEET, Birth, Node
-from chaos.simulation.protocol.server import Server, Thing
-from chaos.simulation.protocol.wire import Wire
-from chaos.simulation.stage import EditHow
-from chaos.simulation.strikes import Record
+from chaos.simulation.protocol.node import Birth, Node
+from chaos.simulation.protocol.server import Thing
+from chaos.simulation.protocol.surroundings import Surroundings
 from chaos.simulation.trouble import Trouble
-from fleet.backends.local_store import LocalStore
-from fleet.records.object_names import Kind
-from fleet.records.record import Incarnation, StoredMap
+from fleet.records.record import Incarnation
 from shards.keyrange import KeyRange, fnv1a64
 
 BACK_SECONDS = 0.1
 """After which a supervisor has started a process again that ended by itself."""
 
-BACKUP_SECONDS = 0.5
-
-CONFIG = """\
-fleet: {fleet}
-controller: a:b
-shards: {{count: {shards}}}
-rebalance: {{churnPerRound: 1.0, cooldownSeconds: 1}}
-"""
+LOOKOUT_EVERY = 4
+"""Histories of which one has lookouts: they change nothing, and cost a tenth of the time."""
 
 
-class ProtocolFleet:
-    """See `chaos.simulation.stage.Stage`. Nobody runs at first. hear: the jury, the trace. hits: see Stage.
+class ProtocolFleet(Surroundings):
+    """See `chaos.simulation.stage.Stage`. Nobody runs at first. hear: the jury, the trace.
 
     now: true seconds since the start. nodes: of the processes that live, by name.
     """
 
     def __init__(self, shape: Shape, seed: int, *, hear: Callable[[Happening], None] = lambda happening: None) -> None:
         self.shape = shape
-        self.hits: Counter[str] = Counter()
         self.loop = SimulationLoop(random.Random(f"{seed} order"), on_trouble=self._trouble)
+        super().__init__(Network(self.loop), seed, shape.replicas)
         self.troubles: list[Trouble] = []
-        self.network = Network(self.loop)
         self.nodes: dict[str, Node] = {}
         self._seed = seed
         self._heard = hear
         self._open: dict[tuple[str, KeyRange, int], Opened] = {}
         self._starts: Counter[str] = Counter()
         self._supervisors: Counter[str] = Counter()
-        self._wires: dict[str, Wire] = {}
         self._rates: dict[str, float] = {}
         self._left: dict[str, Callable[[], None]] = {}
-        self.server = Server(self.network, shape.replicas, self._hear)
-        self._hands = Hands(self.server.store, self.hits)
-        self._backing_up = True
-        self.network.at(BACKUP_SECONDS, self._back_up)
 
     @property
     def now(self) -> float:
         return self.loop.now
-
-    @property
-    def store(self) -> LocalStore:
-        """The newest truth."""
-        return self.server.store
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
@@ -81,8 +59,8 @@ class ProtocolFleet:
             self._open[happening.process, happening.range, happening.epoch] = happening
         elif isinstance(happening, Closed):
             self._open.pop((happening.process, happening.range, happening.epoch), None)
-        elif isinstance(happening, Written) and happening.kind is Kind.MAP and isinstance(happening.after, StoredMap):
-            self._hands.saw(happening.after)
+        elif isinstance(happening, Written):
+            self._hands.saw(happening)
         self._heard(happening)
 
     def _trouble(self, trouble: Trouble) -> None:
@@ -94,11 +72,6 @@ class ProtocolFleet:
         """Raises what went wrong in the model, or was caught by nobody in a process that lives."""
         for trouble in self.troubles:
             raise RuntimeError(f"{trouble.at:.3f} {trouble.what}") from trouble.error
-
-    def _back_up(self) -> None:
-        if self._backing_up:
-            self.server.backup()
-            self.network.at(self.now + BACKUP_SECONDS, self._back_up)
 
     def populate(self) -> None:
         """Creates the objects."""
@@ -147,13 +120,6 @@ class ProtocolFleet:
 
     # -- processes --------------------------------------------------------------------------------------------------
 
-    def _wire(self, name: str) -> Wire:
-        wire = self._wires.get(name)
-        if wire is None:
-            rng = random.Random(f"{self._seed} wire {name}")
-            wire = self._wires[name] = Wire(name, self.network, self.server, rng, self.hits)
-        return wire
-
     def start(self, process: str, reaped: bool = False) -> None:
         if process in self.nodes:
             return
@@ -168,6 +134,7 @@ class ProtocolFleet:
             reaped=reaped,
             shards=self.shape.shards,
             lease_seconds=self.shape.lease_seconds,
+            looks_out=self._seed % LOOKOUT_EVERY == 0,
             standby_deadline_seconds=self.shape.standby_deadline_seconds,
         )
         self._hear(Lived(self.now, made.label, "started"))
@@ -180,6 +147,7 @@ class ProtocolFleet:
                 hear=self._hear,
                 die=partial(self._died, process, made),
                 ended=partial(self._ended, process, made),
+                neighbours=partial(self._statuses, process),
             )
 
     def _supervisor(self, process: str, *, reaped: bool) -> str:
@@ -188,10 +156,20 @@ class ProtocolFleet:
             self._supervisors[process] += 1
         return f"pod-{process}-{self._supervisors[process]}"
 
+    def _statuses(self, agent: str) -> list[dict[str, Any]]:
+        """Of the workers in the pod of an agent that can answer. Pods have every so-manieth worker, in order."""
+        agents = self.shape.agent_names
+        if agent not in agents:
+            return []
+        mine = self.shape.worker_names[agents.index(agent) :: len(agents)]
+        nodes = [self.nodes[name] for name in mine if name in self.nodes]
+        return [each.worker.status() for each in nodes if each.worker is not None and not each.process.paused]
+
     def _end(self, name: str, how: Literal["crashed", "left", "died"]) -> None:
         node = self.nodes.pop(name)
         process = node.process
-        process.kill()
+        with self._inside():
+            process.kill()
         node.wire.forget(process)
         self._hear(Lived(self.now, process.label, how))
         for each in [each for each in self._open.values() if each.process == process.label]:
@@ -256,70 +234,3 @@ class ProtocolFleet:
         if process in self.nodes:
             self.hits["clock-rate"] += 1
             self.nodes[process].process.run_at(rate)
-
-    # -- the way to the server --------------------------------------------------------------------------------------
-
-    def wire(self, process: str, *, to_server: bool, to_client: bool, latency_seconds: float) -> None:
-        self._wire(process).set(to_server=to_server, to_client=to_client, extra_seconds=latency_seconds)
-
-    def lose_answers(self, process: str, times: int) -> None:
-        self._wire(process).lost_answers += times
-
-    def lose_requests(self, process: str, times: int) -> None:
-        self._wire(process).lost_requests += times
-
-    def land_late(self, process: str, late_seconds: float, times: int) -> None:
-        wire = self._wire(process)
-        wire.late += times
-        wire.late_seconds = late_seconds
-
-    def brown_out(self, on: bool) -> None:
-        self.server.brown_out = on
-        if not on:
-            for wire in self._wires.values():
-                wire.server_is_back()
-
-    # -- what is read -----------------------------------------------------------------------------------------------
-
-    def lag(self, replica: int, seconds: float | None) -> None:
-        if replica < len(self.server.front_ends):
-            self.hits["stale-replica"] += 1
-            self.server.front_ends[replica].lag(seconds)
-
-    def silence(self, process: str, on: bool) -> None:
-        wire = self._wire(process)
-        wire.silent = on
-        wire.flush()
-
-    def cut_watches(self, process: str, *, gone: bool) -> None:
-        for stream in tuple(self._wire(process).streams):
-            self.hits["cut-watch"] += 1
-            stream.break_off(gone)
-
-    def drop_events(self, process: str, times: int) -> None:
-        self._wire(process).drops += times
-
-    def truncate_lists(self, process: str, times: int) -> None:
-        self._wire(process).truncations += times
-
-    # -- hands ------------------------------------------------------------------------------------------------------
-
-    def delete(self, record: Record, index: int) -> None:
-        self._hands.delete(record, index)
-
-    def steal(self, record: Literal["member", "shard", "coordinator"], index: int, holder: str) -> None:
-        self._hands.steal(record, index, holder)
-
-    def edit(self, record: Record, index: int, how: EditHow) -> None:
-        self._hands.edit(record, index, how)
-
-    def restore(self, back_seconds: float) -> None:
-        self.hits["restore"] += 1
-        self.server.restore(back_seconds)
-
-    def reshard(self, shards: int) -> None:
-        self._hands.reshard(CONFIG.format(fleet=FLEET, shards=shards))
-
-    def disarm(self) -> None:
-        for wire in self._wires.values():
-            wire.disarm()

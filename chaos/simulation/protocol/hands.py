@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from chaos.simulation.happenings import Written
 from chaos.simulation.stage import EditHow
 from chaos.simulation.strikes import Record as RecordSort
 from fleet.backends.local_store import LocalStore, Unreadable
@@ -49,9 +50,10 @@ class Hands:
     def edit(self, record: RecordSort, index: int, how: EditHow) -> None:
         self._change("edit", record, index, lambda found: self._edited(found, how))
 
-    def saw(self, stored: StoredMap) -> None:
-        """A map that somebody wrote, and that somebody else can put back."""
-        self._maps.append(stored)
+    def saw(self, written: Written) -> None:
+        """A map that somebody writes can be put back by somebody else."""
+        if isinstance(written.after, StoredMap):
+            self._maps.append(written.after)
 
     def reshard(self, text: str) -> None:
         """The fleet's config becomes that text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from chaos.simulation.protocol.wire import Wire
 from fleet.health.range_steps import RangeStep
 from fleet.office.coordinator import Coordinator
 from fleet.office.fleet_layout import FleetLayout
+from fleet.office.lookout import Lookout
 from fleet.records.record import Incarnation
 from fleet.rules.plan_settings import PlanSettings
 from fleet.workers.worker import Worker
@@ -33,7 +34,7 @@ class Ended(BaseException):
 
 
 class Birth(NamedTuple):
-    """What a process is started as. member: the name that it says it has."""
+    """What a process is started as. member: the name that it says it has. looks_out: of an agent."""
 
     member: str
     incarnation: Incarnation
@@ -41,6 +42,7 @@ class Birth(NamedTuple):
     shards: int
     lease_seconds: float
     standby_deadline_seconds: float
+    looks_out: bool = False
 
 
 class Node:
@@ -56,12 +58,16 @@ class Node:
         hear: Callable[[Happening], None],
         die: Callable[[], None],
         ended: Callable[[BaseException | None], None],
+        neighbours: Callable[[], Iterable[Mapping[str, Any]]],
     ) -> None:
+        """neighbours: the statuses of the workers of an agent's pod."""
         self.process = process
         self.wire = wire
         self.birth = birth
         self.worker: Worker | None = None
         self.coordinator: Coordinator | None = None
+        self.lookout: Lookout | None = None
+        self._neighbours = neighbours
         self._rng = rng
         self._hear = hear
         self._die = die
@@ -110,13 +116,14 @@ class Node:
             rng=self._rng,
             die=self._exit,
             observers=(self._stepped,),
+            last_words=lambda text: None,
         )
         return self.worker.run(self._stop)
 
     def _make_coordinator(self) -> Coroutine[Any, Any, None]:
         birth, process = self.birth, self.process
         lease = birth.lease_seconds
-        self.coordinator = Coordinator(
+        coordinator = self.coordinator = Coordinator(
             self._coordination,
             FleetLayout(FLEET, IDENTITY, PartitionKey.UID, birth.shards),
             birth.incarnation,
@@ -128,7 +135,26 @@ class Node:
             today=process.clock,
             rng=self._rng,
         )
-        return self.coordinator.run()
+        if not birth.looks_out:
+            return coordinator.run()
+        self.lookout = Lookout(
+            self._coordination,
+            view=lambda: coordinator.view if coordinator.has_view else None,
+            workers=self._ask_neighbours,
+            clock=process.clock,
+            rng=self._rng,
+        )
+        return self._look_out(coordinator, self.lookout)
+
+    async def _ask_neighbours(self) -> Iterable[Mapping[str, Any]]:
+        return self._neighbours()
+
+    async def _look_out(self, coordinator: Coordinator, lookout: Lookout) -> None:
+        looking = asyncio.create_task(lookout.run(), name="lookout")
+        try:
+            await coordinator.run()
+        finally:
+            looking.cancel()
 
     def _exit(self, code: int) -> None:
         if self.process.alive:

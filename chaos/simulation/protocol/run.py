@@ -9,10 +9,11 @@ from collections.abc import Callable
 from chaos.simulation.conductor import Conductor
 from chaos.simulation.happenings import Happening
 from chaos.simulation.oracles.jury import Jury
-from chaos.simulation.outcome import Outcome, Say
+from chaos.simulation.outcome import Breach, Outcome, Say
 from chaos.simulation.plan import Plan
 from chaos.simulation.protocol.fleet import ProtocolFleet
 from chaos.simulation.sentences import is_routine, sentence_of
+from chaos.simulation.strikes import Delete, Edit, Restore, Steal
 
 START_SECONDS = 0.2
 """Within which a fleet starts."""
@@ -81,7 +82,20 @@ class _History:
                 return self._outcome(None)
             if not self._goes_on(fleet.now + STEP_SECONDS):
                 return self._outcome(None)
-        return self._outcome(fleet.now - plan.chaos_seconds if fleet.now < end else None)
+        if fleet.now >= end:
+            return self._outcome(None)
+        self._ask_lookouts()
+        return self._outcome(fleet.now - plan.chaos_seconds)
+
+    def _ask_lookouts(self) -> None:
+        """No alarm of two owners was given where nobody wrote records by hand: there were none, or I1 has said so."""
+        plan = self._plan
+        if plan.beyond or any(isinstance(each, Delete | Steal | Edit | Restore) for each in plan.strikes):
+            return
+        for name, node in sorted(self.fleet.nodes.items()):
+            if node.lookout is not None and node.lookout.double_owners:
+                what = f"the lookout of {name} has given an alarm of two owners"
+                self._jury.breaches.append(Breach("I26", self.fleet.now, what))
 
     def _goes_on(self, until: float) -> bool:
         """Time passes until then. False: there was a breach."""
@@ -94,7 +108,7 @@ class _History:
             seed=self._plan.seed,
             breaches=tuple(self._jury.breaches),
             seconds=self.fleet.now,
-            settled_seconds=settled_seconds,
+            settled_seconds=None if self._jury.breaches else settled_seconds,
             checks=self._jury.checks,
             hits=dict(self.fleet.hits),
         )

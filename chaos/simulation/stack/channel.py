@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from collections.abc import Callable
 
 from fleet.devcluster.faults import ConnectionRefused
 from fleet.devcluster.wire.answers import Answer, ConnectionLost, EventStream
@@ -17,17 +18,36 @@ class Hop:
     """One request of a process on its way. name, label: of the process. front: the front end that it is connected to.
 
     arrived: the answer's body, or what the request failed with; made by the process, so that it wakes there.
+    until: the true time after which its socket sends nothing any more.
     """
 
-    __slots__ = ("arrived", "front", "label", "name", "rng", "what")
+    __slots__ = ("_alive", "_until", "arrived", "front", "label", "name", "rng", "what")
 
-    def __init__(self, name: str, label: str, front: int, rng: random.Random, what: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        label: str,
+        front: int,
+        rng: random.Random,
+        what: str,
+        *,
+        alive: Callable[[], bool],
+        until: Callable[[], float],
+    ) -> None:
+        self._alive = alive
+        self._until = until
         self.name = name
         self.label = label
         self.front = front
         self.rng = rng
         self.what = what
         self.arrived: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anything of it may still be sent, and be of use to who sent it."""
+        loop = asyncio.get_running_loop()
+        return not self.arrived.done() and self._alive() and loop.time() <= self._until()
 
     def answered(self, answer: Answer, body: bytes) -> None:
         if self.arrived.done():

@@ -123,18 +123,27 @@ class Network:
                 hop.broke(error)
                 return
         await self._hop(hop, link)
-        if not link.to_client or self.brown:
-            self.hits["partition"] += 1
+        while (not link.to_client or self.brown) and hop.waiting:
+            self.hits["partition"] += not link.to_client
+            await self._until_moved(link)
+        if not hop.waiting:
             self.recorder.note(LOST, fault='{"fault":"partition"}', request=request)
-            return
         hop.answered(answer, body)
 
     async def _there(self, hop: Hop, link: Link, request: Request) -> Answer | None:
-        """What the server answers; None where it was never asked. Raises ConnectionLost."""
-        seconds = await self._hop(hop, link)
-        if not link.to_server or self.brown:
-            self.hits["partition"] += 1
-            return None
+        """What the server answers; None where it was never asked. Raises ConnectionLost.
+
+        What does not get through is sent again, as TCP does, until its sender gives up, or dies: then its sockets are
+        reset, and drop what they have not sent.
+        """
+        began = asyncio.get_running_loop().time()
+        await self._hop(hop, link)
+        while not link.to_server or self.brown:
+            self.hits["partition"] += not link.to_server
+            await self._until_moved(link)
+            if not hop.waiting:
+                return None
+        seconds = asyncio.get_running_loop().time() - began
         late = seconds > self._late_seconds and request.method != "GET"
         if late:
             self.recorder.note(LOST, fault=_LATE, request=request)
@@ -198,9 +207,12 @@ class Network:
         """Until something gets through to the client. What is on its way then arrives: the connection still stands."""
         while not link.to_client or link.silent or self.brown:
             self.hits["silent-watch"] += link.silent
-            waiter = asyncio.get_running_loop().create_future()
-            link.waiting.append(waiter)
-            await waiter
+            await self._until_moved(link)
+
+    async def _until_moved(self, link: Link) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        link.waiting.append(waiter)
+        await waiter
 
     def cut(self, name: str, *, gone: bool = False) -> int:
         """Breaks the watches of a process. gone: what they knew is compacted away. How many there were."""

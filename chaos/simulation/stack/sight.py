@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from chaos.simulation.stack.demo import SITES
 from chaos.simulation.stack.truth import Truth, labelled
-from fleet.devcluster.recording.journal import Entry
+from fleet.devcluster.recording.journal import LOST, Entry
 from shards import Context, Request
 from shards.api.useragent import UserAgent
 from shards.objects import Object, Resource
@@ -26,11 +26,17 @@ class Sight:
         self.truth = truth
         self.found = found
         self.checks = 0
+        self._late: set[tuple[str, str, str]] = set()
+        """User-Agent, resource and name of what a fault carries out later."""
         self._written: dict[str, dict[str, Written]] = defaultdict(dict)
         """By UID of the primary, and of the object."""
 
     def hear(self, entry: Entry) -> None:
-        if not (entry.write and entry.succeeded and entry.uid):
+        if entry.verb == LOST and "late_landing" in entry.note:
+            # Its sender has looked whether it was carried out before it is: nobody knows of it.
+            self._late.add((entry.user_agent, entry.resource, entry.name))
+            return
+        if not (entry.write and entry.succeeded and entry.uid) or not self._late.isdisjoint(_sent_as(entry)):
             return
         agent = UserAgent.parse(entry.user_agent)
         if agent is not None and agent.uid:
@@ -64,3 +70,9 @@ class Sight:
         truth = self.truth.get(resource, name)
         there = truth is not None and truth["metadata"]["uid"] == uid and (resource == SITES or labelled(truth))
         return f"does not see {resource} {name}, which was written at {version}" if there else ""
+
+
+def _sent_as(entry: Entry) -> set[tuple[str, str, str]]:
+    """The name of a create may be the server's."""
+    names = {entry.name, ""} if entry.verb == "create" else {entry.name}
+    return {(entry.user_agent, entry.resource, name) for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -44,7 +45,7 @@ class Wire(Transport):
         if not_after is not None and self._process.clock() > not_after:
             raise NotOwner(f"the deadline of {method} {path} has passed")
         headers = {"user-agent": user_agent, "content-type": content_type, "accept": accept}
-        hop = self._hop(f"{method} {path}")
+        hop = self._hop(f"{method} {path}", not_after)
         if self._process.alive:
             self._network.send(hop, Request(method, path, query, body, headers))
         try:
@@ -53,11 +54,17 @@ class Wire(Transport):
         except TimeoutError as error:
             raise Unreachable(f"no answer to {method} {path} within {timeout_seconds:g} s") from error
 
-    def _hop(self, what: str) -> Hop:
+    def _hop(self, what: str, not_after: float | None = None) -> Hop:
+        """not_after: a reading of this process's clock (TCP_USER_TIMEOUT)."""
+        process = self._process
+
+        def until() -> float:
+            return math.inf if not_after is None else process.clock.to_true(not_after)
+
         front = self._front
         if self._rng.random() < SWITCHES:
             front = self._rng.randrange(len(self._network.servers))
-        return Hop(self._process.name, self._process.label, front, self._rng, what)
+        return Hop(process.name, process.label, front, self._rng, what, alive=lambda: process.alive, until=until)
 
     def stream(
         self, path: str, *, query: Query = (), user_agent: str = "", accept: str = JSON, idle_seconds: float = 75.0

@@ -82,8 +82,10 @@ class CacheEqualsServer(Invariant):
         if entry.verb == "create":
             history.append((0, ""))
         if entry.removed:
-            # The deletion's own version is later than everything before it, and need not be in the answer.
-            history.append((self._highest + 1, ""))
+            # The deletion's own version is later than everything before it, other deletions too, and need not be in
+            # the answer.
+            self._highest += 1
+            history.append((self._highest, ""))
         elif not history or history[-1][0] < version:
             history.append((version, entry.resource_version))
         while self._views and self._highest >= int(self._views[0].version) + self._PAST:

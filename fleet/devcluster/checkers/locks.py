@@ -10,7 +10,7 @@ from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Invariant, LeaseWrite, MapWrite
 from fleet.devcluster.recording.journal import Entry
 from fleet.records.record import Holder, ShardMap, ShardRecord, ShardStatus
-from shards.keyrange import SPACE
+from shards.keyrange import SPACE, KeyRange
 
 
 class GrowingEpochs(Invariant):
@@ -184,11 +184,20 @@ class FewMoves(Invariant):
 
 class Mutex(Invariant):
     """Each shard's Lease as a lock. Its writes are compare-and-swap and so have one order; what has to be shown is that
-    each claim finds the lock free (R3), and each release comes from who holds it."""
+    each claim finds the lock free (R3), and each release comes from who holds it. What the map calls lost, everybody
+    has let go of (R14): whether they have is I1's."""
 
     id = "I27"
     sentence = "The history of each shard's lock is that of a mutex."
     what = "claims and releases"
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._lost: dict[str, frozenset[KeyRange]] = {}
+
+    def hears_map(self, write: MapWrite) -> None:
+        if write.map is not None and write.agent is not None:
+            self._lost[write.owned.fleet] = frozenset(write.map.lost)
 
     def hears_lease(self, write: LeaseWrite) -> None:
         new, old = write.shard, write.shard_before
@@ -207,7 +216,8 @@ class Mutex(Invariant):
             # A retired one that names a holder is a hand's work, and locks nothing.
             self.checks += 1
             own = write.agent.member == old.holder.member
-            if not own and write.owned.alive(old.holder):
+            lost = old.range in self._lost.get(write.owned.fleet, frozenset())
+            if not own and not lost and write.owned.alive(old.holder):
                 self.found(write.entry, f"{write.agent.member} emptied {new.range}, held by {old.holder}")
 
     @staticmethod

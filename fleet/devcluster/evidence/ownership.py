@@ -179,7 +179,7 @@ class Ownership:
         before = old.holder if old else None
         if not by_hand:
             self._taken_by_hand.pop(key, None)
-        elif before is not None and new.holder != before:
+        elif before is not None and (new.holder != before or new.status is not ShardStatus.ACTIVE):
             self._taken_by_hand[key] = before
         if old is None and self._goes_on(entry, key, new):
             return

@@ -12,6 +12,7 @@ from shards.authoring.context import Context, Request
 from shards.authoring.controller import Controller, Result
 from shards.gates.watermark import ResourceMark, Watermark
 from shards.settings import GateSettings, ShardSettings
+from shards.shard import Shard
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES, World
 
 pytestmark = pytest.mark.looptime
@@ -112,6 +113,32 @@ async def test_what_the_old_owners_view_never_showed_must_be_in_the_new_ones(wor
     await opening
     await asyncio.sleep(1)
     assert seen == {"made": 1, "gone": 0}
+
+
+async def test_what_a_list_told_the_old_owner_to_be_gone_must_be_gone_in_the_new_ones_view(world: World) -> None:
+    """No object's version says so: the mark is as high as the list."""
+    world.website("a", keep=True)
+    maker = await world.running(pruner([], world))
+    await asyncio.sleep(1)
+    await maker.drain(1.0)
+    await maker.stop()
+    first, seen = await world.running(counter({})), dict[str, int]()
+    new = Shard(first.range, [counter(seen)], world.worker(), "worker-0")
+    world.shards.append(new)
+    await new.prewarm()
+    hold = world.lag(CONFIGMAPS)
+    await world.kubectl.delete(CONFIGMAPS, "default", "a-page")
+    listed = await first.views[str(CONFIGMAPS)].informer.relist()
+    mark = await first.drain(1.0)
+    await first.stop()
+    assert mark.marks[str(CONFIGMAPS)].resource_version == listed
+    opening = asyncio.create_task(new.activate(world.tenure(epoch=2), mark, previous_epoch=1))
+    await asyncio.sleep(1)
+    assert not opening.done()
+    hold()
+    await opening
+    await asyncio.sleep(1)
+    assert seen == {"a": 0}
 
 
 def counter(seen: dict[str, int]) -> Controller:

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from chaos.simulation.loop import SimulationLoop
+from chaos.simulation.process import Process
+from chaos.simulation.process_clock import ProcessClock
 from fleet.backends.event_poster import BURST, PER_MINUTE, SAME_SECONDS, EventPoster
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults import Match
@@ -130,3 +133,19 @@ async def test_a_server_that_refuses_or_is_slow_costs_events_and_nothing_else() 
         made.poster.tell(Happening("Frozen", "incident", Kind.MAP))
         await asyncio.sleep(1)
         assert "Frozen" in [each["reason"] for each in await made.events()]
+
+
+def test_a_clock_that_cannot_show_the_rest_of_a_token_does_not_hold_the_loop() -> None:
+    """Readings of a machine that has been up for days have longer steps than what is left to wait."""
+    loop = SimulationLoop(random.Random(1))
+    machine = Process("agent", 1, loop, random.Random(1), clock=ProcessClock(loop, 1.0e6))
+    posting = machine.call(Posting)
+    posting.poster = EventPoster(
+        posting.transport, NAMES, reporter="a", user_agent=lambda: "fleet/test m=a e=1 r=events", clock=machine.clock
+    )
+    posting.poster._tokens = 1 - 1e-12
+    posting.poster.tell(TAKEOVER)
+    machine.spawn(posting.poster.run())
+    loop.run_until(1.0)
+    assert [event["message"] for event in loop.run_until_complete(posting.events())] == ["b took it over"]
+    loop.close()

@@ -7,6 +7,7 @@ import pytest
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
+from fleet.rules.layout import Wanted, next_layout
 from fleet.rules.reshard import (
     REBUILT_STEP,
     Upkeep,
@@ -56,7 +57,7 @@ def two(**changes: object) -> ShardMap:
 
 
 def looked(shown: ShardMap, *records: ShardRecord, members: tuple[MemberRecord, ...] = ()) -> Upkeep:
-    return upkeep(Survey(shown, {each.range: each for each in records}), {each.name: each for each in members}, NEXT)
+    return upkeep(Survey(shown, {each.range: each for each in records}), list(members), NEXT)
 
 
 # -- upkeep ---------------------------------------------------------------------------------------------------------
@@ -289,13 +290,32 @@ def test_a_map_is_rebuilt_from_the_records_with_their_holders_as_targets() -> No
     assert found.version == 40 + REBUILT_STEP
 
 
+def test_a_layout_that_was_rebuilt_is_followed_by_the_one_that_the_config_asked_for_meanwhile() -> None:
+    """It must not be taken for the layout of the config that nobody has carried out yet."""
+    asked_for = replace(EMPTY, boundaries=(0,), targets=("",), base_count=1, config_version="9")
+    found = rebuilt(None, asked_for, [held(LOW), held(HIGH)], 40)
+    assert found.base_count == 2
+    shards = {each: held(each) for each in found.ranges}
+    followed = next_layout(found, Wanted(1, found.partition_key, "9"), shards)
+    assert followed is not None
+    assert followed.ranges == (WHOLE,)
+
+
+def test_a_layout_that_was_cut_since_stays_when_its_map_is_rebuilt() -> None:
+    third, rest = KeyRange(0, LOW.last // 2), KeyRange(LOW.last // 2 + 1, WHOLE.last)
+    asked_for = replace(EMPTY, boundaries=(0,), targets=("",), base_count=1, config_version="9")
+    found = rebuilt(None, asked_for, [held(third), held(rest)], 40)
+    assert (found.ranges, found.base_count) == ((third, rest), 1)
+    assert next_layout(found, Wanted(1, found.partition_key, "9"), {each: held(each) for each in found.ranges}) is None
+
+
 def test_records_that_are_no_layout_retire_and_the_configured_layout_counts_as_opened() -> None:
     found = rebuilt(None, EMPTY, [held(LOW), held(WHOLE), free(KeyRange(1, 5), ShardStatus.RETIRED)], 0)
     assert found.ranges == (LOW, HIGH)
     assert found.targets == ("a", "")
     assert found.retiring == {WHOLE}
     assert found.opened == {LOW, HIGH, WHOLE}
-    assert upkeep(Survey(found, {LOW: held(LOW)}), {}, 1).lost.keys() == {HIGH, WHOLE}
+    assert upkeep(Survey(found, {LOW: held(LOW)}), [], 1).lost.keys() == {HIGH, WHOLE}
 
 
 def test_a_coordinator_that_knows_the_last_map_keeps_its_layout_targets_and_memory() -> None:
@@ -333,7 +353,7 @@ def test_a_look_at_four_thousand_ranges_takes_no_time_to_speak_of() -> None:
     shown = shard_map("web", boundaries=equal_boundaries(4096), targets=("a",) * 4096, opened=frozenset(many))
     left = {each: held(each) for each in ranges_from(equal_boundaries(3001))[1:]}
     began = time.process_time()
-    work = upkeep(Survey(replace(shown, retiring=frozenset(left)), left), {}, NEXT)
+    work = upkeep(Survey(replace(shown, retiring=frozenset(left)), left), [], NEXT)
     clear = clear_ranges(shown, [*left.values(), *(free(each) for each in many)])
     assert time.process_time() - began < 1.0
     assert work.activate == ()

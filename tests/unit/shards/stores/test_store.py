@@ -187,6 +187,13 @@ class TestVersions:
         writer.replace([entry(meta("a", 4))], "130")
         assert writer.reader.highest_object_version == "120"
 
+    def test_of_a_list_it_is_known_that_what_it_lacks_was_gone_by_then(self) -> None:
+        writer = synced(meta("a", 4), at=100)
+        writer.bookmark("110")
+        assert writer.reader.listed_version == "100"
+        writer.replace([], "130")
+        assert writer.reader.listed_version == "130"
+
 
 class TestShows:
     """Whether the view includes a write, given as name, UID and version."""

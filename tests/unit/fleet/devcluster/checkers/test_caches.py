@@ -57,6 +57,14 @@ class TestCacheEqualsServer:
         self.view(book, "27", **{LOW: "25"})
         assert judged("I14", story, book.notes).outcome == BROKEN
 
+    def test_of_two_deletions_in_a_row_the_second_one_is_later(self, story: Chronicle, book: Notebook) -> None:
+        """Neither answer names the deletion's own version."""
+        for uid, version in ((HIGH, "21"), (LOW, "25")):
+            story.add("delete", SITES, uid, uid=uid, resource_version=version, removed=True, user_agent="kubectl/1")
+        story.add("create", SITES, "other", uid="other", resource_version="28", user_agent="kubectl/1")
+        self.view(book, "26", **{LOW: "25"})
+        assert judged("I14", story, book.notes).broken == 0
+
     def test_a_deletion_may_be_seen_before_its_line(self, story: Chronicle, book: Notebook) -> None:
         self.view(book, "26")
         story.add("create", SITES, "other", uid=HIGH, resource_version="27", user_agent="kubectl/1")

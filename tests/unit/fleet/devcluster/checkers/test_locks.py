@@ -206,6 +206,13 @@ class TestMutex:
         story.shard(LOWER, 3, by="agent@1")
         assert judged("I27", story).broken == 0
 
+    def test_what_the_map_calls_lost_may_be_activated_again(self, story: Chronicle) -> None:
+        story.layout(7, ("a", "b"), HALVES, lost={LOWER: 7})
+        story.shard(LOWER, 3, by="agent@1")
+        assert judged("I27", story).broken == 0
+        story.shard(UPPER, 3, by="agent@1")
+        assert "agent emptied" in judged("I27", story).findings[0].what
+
     def test_a_holder_below_its_floor_in_the_map_is_dead_though_its_lease_is_gone(self, story: Chronicle) -> None:
         """A hand removed its member Lease."""
         story.add("delete", str(LEASES), NAMES.member("a"), removed=True)

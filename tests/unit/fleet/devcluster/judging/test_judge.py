@@ -280,6 +280,12 @@ def test_a_hand_that_takes_a_lease_makes_no_other_owner(story: Chronicle) -> Non
     story.write("patch", LOW, "a@1")
     story.write("patch", HIGH, "b@1")
     assert judge(story.entries).clean
+
+
+def test_nor_does_one_that_says_that_a_held_range_is_retired(story: Chronicle) -> None:
+    story.shard(LOWER, 2, "a@1", status=ShardStatus.RETIRED)
+    story.write("patch", LOW, "a@1")
+    assert judge(story.entries).clean
     story.shard(LOWER, 3, "c@1", by="c@1")
     story.write("patch", LOW, "a@1")
     assert rules(judge(story.entries)) == ["overlap_violations"]
