@@ -39,12 +39,12 @@ def _ended(record: MemberRecord) -> MemberRecord:
 
 
 def _unchecked(fence: Rule) -> Rule:
-    return lambda live, *timer: _ended(live) if live is not None and live.holder is not None else None
+    return lambda live, *timer, **named: _ended(live) if live is not None and live.holder is not None else None
 
 
 def _without_raise(fence: Rule) -> Rule:
-    def fenced(*args: Any) -> Any:
-        record = fence(*args)
+    def fenced(*args: Any, **named: Any) -> Any:
+        record = fence(*args, **named)
         return replace(record, epoch=record.epoch - 1) if record is not None else None
 
     return fenced
@@ -53,7 +53,7 @@ def _without_raise(fence: Rule) -> Rule:
 def _on_the_view(fence: Rule) -> Rule:
     """Whom nobody has heard of is fenced as the view knows it, without a live read."""
 
-    async def fenced(self: Any, office: Any, name: str, memory: Any) -> None:
+    async def fenced(self: Any, office: Any, name: str, *rest: Any) -> None:
         known = [view.members[name] for view in self.coordination._views if name in view.members]
         if known and known[0].holder is not None:
             await self.coordination.write_member(_ended(known[0]), known[0].version, not_after=office.until)
@@ -205,7 +205,13 @@ REMOVALS = (
         "I5",
         (registrar.Registrar, "_fence", _on_the_view),
     ),
-    found_by("R5", "fence-without-raise", "A fence raises the epoch.", "I7 A3", (*_FENCE, _without_raise)),
+    redundant(
+        "R5",
+        "fence-without-raise",
+        "A fence raises the epoch.",
+        "A floor above what a record names follows a lease after nobody holds that member's record; the raise is faster.",
+        (*_FENCE, _without_raise),
+    ),
     found_by(
         "R6",
         "trust-own-fences-only",

@@ -174,11 +174,11 @@ REMOVALS = (
         (Member, "until", _goes_on_late),
         (Member, "until_of", _true_until),
     ),
-    found_by(
+    redundant(
         "R5",
         "leave-without-fence",
         "Leaving for good is a fence of oneself.",
-        "I7 A3 I2",
+        "A floor above what a record names follows a lease after nobody holds that member's record; the raise is faster.",
         (member, "leave", lambda leave: lambda record: replace(leave(record), epoch=record.epoch)),
     ),
     found_by(
