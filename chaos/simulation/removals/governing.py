@@ -209,7 +209,7 @@ REMOVALS = (
         "R5",
         "fence-without-raise",
         "A fence raises the epoch.",
-        "A floor above what a record names follows a lease after nobody holds that member's record; the raise is faster.",
+        "A floor above what a record names follows a lease after nobody holds its member record; a raise is faster.",
         (*_FENCE, _without_raise),
     ),
     found_by(

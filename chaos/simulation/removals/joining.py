@@ -178,7 +178,7 @@ REMOVALS = (
         "R5",
         "leave-without-fence",
         "Leaving for good is a fence of oneself.",
-        "A floor above what a record names follows a lease after nobody holds that member's record; the raise is faster.",
+        "A floor above what a record names follows a lease after nobody holds its member record; a raise is faster.",
         (member, "leave", lambda leave: lambda record: replace(leave(record), epoch=record.epoch)),
     ),
     found_by(

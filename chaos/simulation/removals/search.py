@@ -99,7 +99,7 @@ def found(
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="removals; without any, all of them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="removals; without any, all of the protocol's")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=None, help=f"most for each (default {MOST_SEEDS})")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = sorted(set(given.names) - REMOVALS.keys())
     if unknown:
         parser.error(f"no removal is called {unknown[0]!r}; known are {', '.join(sorted(REMOVALS))}")
-    names = given.names or list(REMOVALS)
+    names = given.names or [name for name, each in REMOVALS.items() if "protocol" in each.depths]
     catches: dict[str, Catch] = {}
     for catch, scenario in found(names, first=given.first, most=given.seeds, jobs=given.jobs, write=given.write):
         catches[catch.name] = catch
