@@ -41,7 +41,8 @@ def table(catches: Mapping[str, Catch]) -> str:
         if catch is None:
             continue
         if catch.oracle:
-            row = f"{catch.oracle} | {f'{catch.seeds:,}' if catch.seeds else 'a scenario'} | {catch.what.replace('|', '/')}: `--break {name}`"
+            seeds, what = f"{catch.seeds:,}" if catch.seeds else "a scenario", catch.what.replace("|", "/")
+            row = f"{catch.oracle} | {seeds} | {what}: `--break {name}`"
         else:
             row = f"nothing | none in {catch.seeds:,} | {removal.covered or 'Not found yet.'} `{name}`"
         lines.append(f"| {removal.rule} | {removal.sentence} | {row} |")
