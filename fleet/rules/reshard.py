@@ -116,8 +116,9 @@ def is_mangled(record: ShardRecord) -> bool:
 def may_retire(
     record: ShardRecord | None, shard_map: ShardMap, wanted: KeyRange, members: Iterable[MemberRecord]
 ) -> bool:
-    """R8: a range is retired when free. A missing record of an opened range is not free until all have noticed."""
-    if record is not None and record.status is ShardStatus.RETIRED:
+    """R8: a range is retired when free. A missing record of an opened range is not free until all have noticed; nor is
+    one that a hand retired while it was held."""
+    if record is not None and record.status is ShardStatus.RETIRED and not is_mangled(record):
         return True
     if _is_missing(record, wanted in shard_map.opened):
         return wanted in shard_map.lost and echoed(shard_map.lost[wanted], members)

@@ -32,6 +32,8 @@ class OpenWatch:
         self._front_end = front_end
         self._coming: deque[tuple[float, Event]] = deque()
         self._due = 0.0
+        self.broke: bool | None = None
+        """Its reader was told that it broke, and whether what it knew is compacted away."""
         front_end.open(watcher.collection, self)
         self._wire.streams.append(self)
 
@@ -251,6 +253,8 @@ class Watcher:
         self._request = None
         self._answered_at = self._clock()
         self._watch = watch
+        if watch.broke is not None:  # before its answer was here
+            self.broken(watch, watch.broke)
 
     def take(self, watch: OpenWatch, events: list[Event]) -> None:
         """What a watch said."""
@@ -266,6 +270,7 @@ class Watcher:
 
     def broken(self, watch: OpenWatch, gone: bool) -> None:
         """The watch broke."""
+        watch.broke = gone
         if watch is self._watch:
             self._watch = None
             self._gone = gone

@@ -141,6 +141,15 @@ def test_a_range_retires_when_nobody_can_act_on_it(
     assert may_retire(record, two(**changes), LOW, [member("a", seen_map=4)]) is may
 
 
+def test_a_range_that_a_hand_retired_under_its_holder_is_not_retired_before_all_have_noticed() -> None:
+    """Its holder may be cut off, and acts on; ranges that overlap it are activated as soon as it counts as retired."""
+    by_hand = replace(held(LOW), status=ShardStatus.RETIRED)
+    opened, followers = frozenset({LOW, HIGH}), [member("a", seen_map=4)]
+    assert not may_retire(by_hand, two(opened=opened), LOW, followers)
+    assert not may_retire(by_hand, two(opened=opened, lost={LOW: 5}), LOW, followers)
+    assert may_retire(by_hand, two(opened=opened, lost={LOW: 4}), LOW, followers)
+
+
 def test_members_that_are_fenced_or_left_have_nothing_to_repeat() -> None:
     assert echoed(4, [member("a", seen_map=4), member("b", holder=None, seen_map=1)])
     assert not echoed(4, [member("a", seen_map=3)])
