@@ -95,6 +95,8 @@ def includes(have: str, want: str) -> bool:
 
 def newest(*versions: str) -> str:
     """The highest of the versions that are not empty; "" if there is none. Raises Incomparable."""
+    if len(versions) == 2 and versions[0] and versions[1]:
+        return versions[0] if at_least(*versions) else versions[1]
     found = ""
     for each in versions:
         if not each:

@@ -63,7 +63,9 @@ class Followed(Generic[T]):
         holds: whether the watched cache has the name; asked for records that did not come from it.
         """
         if at != self._watched:
-            self._watched, self.complete = newest(self._watched, at), newest(self.complete, at)
+            self._watched = newest(self._watched, at)
+            if not self.complete or not at_least(self.complete, self._watched):
+                self.complete = self._watched
         if not self._ahead:
             return []
         passed = {name for name in self._ahead if at_least(self._watched, self._records[name].version)}

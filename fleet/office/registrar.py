@@ -23,6 +23,7 @@ from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.records.happening import Happening
 from fleet.records.object_names import Kind
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, StoredMap
+from fleet.rules.absences import is_absent
 from fleet.rules.agenda import Absence, Agenda, Memory
 from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
@@ -107,9 +108,9 @@ class Registrar:
                 log.info("plan: %s", move)
             await self.write_map(office, agenda.map, stored)
         if agenda.upkeep.activate:
-            await self._activate(office, agenda, first_reads)
+            await self._activate(office, agenda, first_reads, memory)
         if agenda.upkeep.retire:
-            await self._retire(office, agenda.upkeep.retire)
+            await self._retire(office, agenda.upkeep.retire, memory)
         for record in agenda.collect:
             await self._attempts.make(f"collect {record.range}", partial(self._collect, office, record))
         for gone in agenda.forget:
@@ -117,7 +118,7 @@ class Registrar:
         self._attempts.settle()
 
     async def _prove_absence(self, named: Holder, memory: Memory) -> None:
-        if await self.coordination.read_member(named.member) is None:
+        if is_absent(await self.coordination.read_member(named.member), named.epoch):
             memory.absent[named.member] = Absence(named.epoch, self._clock())
 
     async def _collect(self, office: Office, record: ShardRecord) -> None:
@@ -236,13 +237,15 @@ class Registrar:
 
     # -- shard records ----------------------------------------------------------------------------------------------
 
-    async def _activate(self, office: Office, agenda: Agenda, found: Mapping[KeyRange, ShardRecord]) -> None:
+    async def _activate(
+        self, office: Office, agenda: Agenda, found: Mapping[KeyRange, ShardRecord], memory: Memory
+    ) -> None:
         """found: read before the map."""
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
         clear = clear_ranges(live_map.map, await self.coordination.list_shards())
-        members = await self.coordination.list_members()
+        members = memory.watch.vanished.everybody(await self.coordination.list_members(), self._clock())
         opened_here = agenda.upkeep.opening if live_map.map.version == self.written else frozenset()
         if agenda.map is None:
             opened_here = frozenset()
@@ -261,12 +264,12 @@ class Registrar:
 
         await self._each("activate", one, agenda.upkeep.activate)
 
-    async def _retire(self, office: Office, ranges: tuple[KeyRange, ...]) -> None:
+    async def _retire(self, office: Office, ranges: tuple[KeyRange, ...], memory: Memory) -> None:
         live_map = await self.coordination.read_map()
         if live_map is None:
             return
         current = live_map.map
-        members = await self.coordination.list_members()
+        members = memory.watch.vanished.everybody(await self.coordination.list_members(), self._clock())
         records = await all_shards(self.coordination, lost=self._refused("retire", ranges, current.lost))
         epochs = dict(current.shard_epochs)
         done: set[KeyRange] = set()

@@ -63,7 +63,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     """One look: what to write. Updates the memory."""
     memory.watch.observe(look.members, now)
     survey = memory.survey(look)
-    work = upkeep(survey, look.members, look.map.version + 1)
+    work = upkeep(survey, memory.watch.vanished.everybody(look.members.values(), now), look.map.version + 1)
     silent = memory.watch.silent(look.members, now)
     dead, missing = gone(look, memory, now)
     new_floors = floors(look.map, look.members, survey.find(named_epochs), gone=dead)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fleet.records.record import Incarnation, MemberRecord, ShardMap, ShardRecord
 from fleet.rules.survey import Survey
+from fleet.rules.vanished import VanishedMembers
 from shards.versions import at_least
 
 ACTING_SHARE = 0.85
@@ -139,6 +140,7 @@ class MemberWatch:
     sightings: dict[str, Sighting] = field(default_factory=dict)
     suspicious_since: float | None = None
     cleared_at: float | None = None
+    vanished: VanishedMembers = field(default_factory=VanishedMembers)
     _observed: Mapping[str, MemberRecord] | None = None
 
     def begin_term(self) -> None:
@@ -157,6 +159,7 @@ class MemberWatch:
         if members is self._observed:
             return
         self._observed = members
+        self.vanished.observe(members, now)
         for name in [name for name in self.sightings if name not in members]:
             del self.sightings[name]
         held = silent_before = silent_now = 0

@@ -6,7 +6,7 @@ fixed order. Workers never create shard records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,19 +32,17 @@ class Upkeep:
     retire: tuple[KeyRange, ...]
 
 
-def upkeep(survey: Survey, members: Mapping[str, MemberRecord], next_version: int) -> Upkeep:
+def upkeep(survey: Survey, members: Sequence[MemberRecord], next_version: int) -> Upkeep:
     """One look at map and records. next_version: of the map that a newly lost range would be marked in."""
     shard_map, found = survey.map, survey.find(_state)
     lost = {each: shard_map.lost.get(each, next_version) for each in found.missing}
     activate = tuple(
         each
         for each in found.unusable
-        if each not in lost or (each in shard_map.lost and echoed(shard_map.lost[each], members.values()))
+        if each not in lost or (each in shard_map.lost and echoed(shard_map.lost[each], members))
     )
     retire = tuple(
-        each
-        for each in sorted(shard_map.retiring)
-        if may_retire(survey.shards.get(each), shard_map, each, members.values())
+        each for each in sorted(shard_map.retiring) if may_retire(survey.shards.get(each), shard_map, each, members)
     )
     return Upkeep(found.unopened.union(activate) - shard_map.opened, lost, found.retiring, activate, retire)
 

@@ -33,7 +33,7 @@ from fleet.workers.member import Member
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report
-from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.runner_context import STOP_SHARE, RunnerContext, last_words
 from fleet.workers.spread import Spread
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -69,9 +69,11 @@ class Worker:
         rollout: Callable[[], RolloutRecord | None] = lambda: None,
         observers: Sequence[RangeObserver] = (written_to_log,),
         filters: Callable[[], tuple[FilterRecord, ...]] = tuple,
+        last_words: Callable[[str], None] = last_words,
     ) -> None:
         """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout, filters: for the
-        record. observers: are told of every step of a range, after the telemetry."""
+        record. observers: are told of every step of a range, after the telemetry. last_words: hears why it ends at
+        once."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
@@ -122,6 +124,7 @@ class Worker:
             die_in_order=self._departure.die_in_order,
             wake=self._wake.set,
             tell=told_to((telemetry.range_step, *observers)),
+            last_words=last_words,
         )
 
     @property

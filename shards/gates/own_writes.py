@@ -52,7 +52,8 @@ class OwnWrites:
     entry a resource however many there are: so memory is bounded by that, the requests on the wire, and the keys.
 
     Invariants: a key has an entry only while it has a barrier; per key, resource and name there is at most one barrier
-    whose answer came, the latest (what shows the latest shows the earlier ones). `_held` counts all barriers.
+    whose answer came, the latest (what shows the latest shows the earlier ones), and one more that was refused. `_held`
+    counts all barriers.
     """
 
     def __init__(self, most: int = MOST_BARRIERS) -> None:
@@ -233,6 +234,8 @@ class OwnWrites:
         barrier.phase, barrier.uid, barrier.resource_version = phase, uid, resource_version
         if len(barriers) > 1:
             past = self._answered(barrier)
+            if phase is Phase.STALE:  # nothing was written: what was before is to be seen still
+                past = [each for each in past if each.phase is Phase.STALE]
             self._keep(barrier.key, [each for each in barriers if each not in past])
         self._bound(barrier, resource_version if phase is Phase.LANDED else "")
 

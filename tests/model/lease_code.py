@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from fleet.records.record import ShardRecord, ShardStatus
+from fleet.records.record import MemberRecord, ShardRecord, ShardStatus
 from fleet.rules import layout, reshard
 from fleet.rules.reshard import REBUILT_STEP
 from fleet.rules.survey import Survey
-from tests.model.records import NAMES, Records, ensure
-from tests.model.state import Lease, Map, Member, World
+from fleet.rules.vanished import VanishedMembers
+from tests.model.records import LEASE_SECONDS, NAMES, Records, ensure
+from tests.model.state import Holder, Lease, Map, Member, World
 
 
 class Work(NamedTuple):
@@ -50,11 +51,25 @@ class LeaseCode:
 
     # -- the life of a shard record -----------------------------------------------------------------------------------
 
-    def upkeep(self, m: Map, leases: tuple[Lease, ...], members: tuple[Member, ...]) -> Work:
+    def everybody(self, members: tuple[Member, ...], ghosts: tuple[Holder, ...]) -> list[MemberRecord]:
+        """Whom a coordinator asks that has watched all the time. ghosts: incarnations that may still act, and whose
+        record is gone."""
+        watch, found = VanishedMembers(), self.records.members(members)
+        for name, epoch in ghosts:
+            seen = self.records.member(name, Member(epoch, 0))
+            assert seen is not None
+            watch.observe({seen.name: replace(seen, uid="gone")}, -LEASE_SECONDS)
+        watch.observe(found or {"": MemberRecord("", None, 0, LEASE_SECONDS)}, 0.0)
+        watch.since = -2 * LEASE_SECONDS
+        return watch.everybody(found.values(), 1.0)
+
+    def upkeep(
+        self, m: Map, leases: tuple[Lease, ...], members: tuple[Member, ...], ghosts: tuple[Holder, ...]
+    ) -> Work:
         def ask() -> Work:
             records = self.records
             survey = Survey(records.map(m), records.shards(leases))
-            work = reshard.upkeep(survey, records.members(members), m.losses + 1)
+            work = reshard.upkeep(survey, self.everybody(members, ghosts), m.losses + 1)
             return Work(
                 records.lost(work.lost),
                 records.mask(work.retiring),
@@ -62,7 +77,7 @@ class LeaseCode:
                 tuple(records.number[each] for each in work.retire),
             )
 
-        return self._once(("upkeep", m, leases, members), ask)  # type: ignore[no-any-return]
+        return self._once(("upkeep", m, leases, members, ghosts), ask)  # type: ignore[no-any-return]
 
     def activated(
         self,
@@ -71,6 +86,7 @@ class LeaseCode:
         m: Map,
         members: tuple[Member, ...],
         leases: tuple[Lease, ...] | None,
+        ghosts: tuple[Holder, ...],
         *,
         just_opened: bool,
     ) -> Lease | None:
@@ -86,7 +102,7 @@ class LeaseCode:
                 before,
                 records.map(m),
                 reshard.clear_ranges(records.map(m), listed),
-                records.members(members).values(),
+                self.everybody(members, ghosts),
                 just_opened=just_opened,
             )
             if new is None:
@@ -95,15 +111,7 @@ class LeaseCode:
             self._written(before, new)
             return records.lease(new)
 
-        return self._once(("activated", r, first, m, members, leases, just_opened), ask)  # type: ignore[no-any-return]
-
-    def may_retire(self, r: int, m: Map, lease: Lease, members: tuple[Member, ...]) -> bool:
-        def ask() -> bool:
-            records = self.records
-            everybody = records.members(members).values()
-            return reshard.may_retire(records.shard(r, lease), records.map(m), records.ranges[r], everybody)
-
-        return self._once(("may retire", r, m, lease, members), ask)  # type: ignore[no-any-return]
+        return self._once(("activated", r, first, m, members, leases, ghosts, just_opened), ask)  # type: ignore[no-any-return]
 
     def retired(self, r: int, m: Map, lease: Lease) -> Lease:
         def ask() -> Lease:

@@ -25,6 +25,7 @@ from tests.model.state import (
     write_lease,
     write_map,
 )
+from tests.model.workers import ghosts
 
 Op = tuple[object, ...] | None
 
@@ -86,7 +87,7 @@ def _begin_retiring(w: World, s: State, c: int) -> Iterator[Step]:
     m = s.map  # read live
     assert m is not None
     if w.code is not None:
-        for r in w.code.upkeep(m, s.leases, s.members).retire:
+        for r in w.code.upkeep(m, s.leases, s.members, ghosts(w, s)).retire:
             yield Step(f"coordinator {c} reads {r} before retiring it", _with_op(s, c, ("retire", r, m)))
         return
     for r in w.ranges:
@@ -140,7 +141,7 @@ def activation_steps(w: World, s: State, c: int, op: Op) -> Iterator[Step]:
         read, just_opened = op[3], bool(op[4])
         assert isinstance(read, Map)
         made = w.code.activated(
-            r, Lease(ABSENT) if op[2] else lease, read, s.members, s.leases, just_opened=just_opened
+            r, Lease(ABSENT) if op[2] else lease, read, s.members, s.leases, ghosts(w, s), just_opened=just_opened
         )
         if made is None:
             yield gives_up
@@ -171,7 +172,7 @@ def _begin_activation(w: World, s: State, c: int) -> Iterator[Step]:
         # Its view of the records may lag, too, and not show yet what overlaps.
         inside = w.layout_masks[view.layout]
         shown = tuple(x if inside >> r & 1 else Lease(ABSENT) for r, x in enumerate(s.leases))
-        for r in w.code.upkeep(view, shown, s.members).activate:
+        for r in w.code.upkeep(view, shown, s.members, ghosts(w, s)).activate:
             first = ("activate", r, s.leases[r].status == ABSENT)
             yield Step(f"coordinator {c} reads {r} before activating it", _with_op(s, c, first))
         return
@@ -223,7 +224,7 @@ def _map_checked(w: World, code: Code, s: State, c: int, r: int, m: Map, absent:
         yield Step(f"coordinator {c} gives up activating {r}", _with_op(s, c, None))
         return
     new = m._replace(opened=m.opened | 1 << r)
-    if code.activated(r, first, new, s.members, None, just_opened=opens) is None:
+    if code.activated(r, first, new, s.members, None, ghosts(w, s), just_opened=opens) is None:
         yield Step(f"coordinator {c} gives up activating {r}", _with_op(s, c, None))
     elif opens:
         t = write_map(_with_op(s, c, None), new)

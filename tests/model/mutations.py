@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from fleet.rules import agenda, handover, layout, membership, reshard, stragglers
+from fleet.rules.vanished import VanishedMembers
 from tests.model import wrong
 from tests.model.explorer import AVAILABILITY, LIVENESS, NOTHING, SAFETY
 
-MODULES = (agenda, handover, layout, membership, reshard, stragglers)
+PLACES: tuple[object, ...] = (agenda, handover, layout, membership, reshard, stragglers, VanishedMembers)
 
 
 class Mutation(NamedTuple):
@@ -37,9 +38,9 @@ def in_force(mutation: Mutation) -> Iterator[None]:
     with ExitStack() as stack:
         for function, made in pairs:
             name = function.__name__
-            for module in MODULES:
-                if getattr(module, name, None) is function:
-                    stack.enter_context(patch.object(module, name, made))
+            for place in PLACES:
+                if getattr(place, name, None) is function:
+                    stack.enter_context(patch.object(place, name, made))
         yield
 
 
@@ -145,6 +146,13 @@ MUTATIONS = {
     ),
     "echoed-by-nobody": Mutation(
         "asks no member", reshard.echoed, wrong.echoed_by_nobody, SAFETY, "a shard Lease deleted"
+    ),
+    "vanished-not-asked": Mutation(
+        "leaves out members whose record is gone",
+        VanishedMembers.everybody,
+        wrong.asks_only_whose_record_is_there,
+        SAFETY,
+        "a member and a shard Lease deleted",
     ),
     "no-strays": Mutation(
         "finds none, and the ranges that leave do not retire",

@@ -27,6 +27,7 @@ from tests.model.state import (
     with_coordinator,
     with_member,
 )
+from tests.model.workers import ghosts
 
 
 def coordinator_steps(w: World, s: State) -> Iterator[Step]:
@@ -174,7 +175,7 @@ def is_missing(s: State, r: int, opened: int) -> bool:
 
 def _losses(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
     if w.code is not None:
-        lost = w.code.upkeep(m, s.leases, s.members).lost
+        lost = w.code.upkeep(m, s.leases, s.members, ghosts(w, s)).lost
         if lost != m.lost:
             marked = m._replace(lost=lost, losses=max(m.losses, *lost))
             yield from plan_map(w, s, c, marked, "marks what is lost, and what is found")
@@ -247,7 +248,7 @@ def _layouts(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
     if me.config < edited and s.valid == c:
         yield Step(f"coordinator {c} reads the config", with_coordinator(s, c, me._replace(config=edited)))
     if w.code is not None:
-        retiring = w.code.upkeep(m, s.leases, s.members).retiring
+        retiring = w.code.upkeep(m, s.leases, s.members, ghosts(w, s)).retiring
         if retiring != m.retiring:
             yield from plan_map(w, s, c, m._replace(retiring=retiring), "retires what is in no layout")
         return

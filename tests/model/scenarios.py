@@ -41,6 +41,7 @@ MAIN = {
     "a shard Lease deleted": Scenario({"retarget": 1, "delete-shard": 2, "crash": 1}, 70_198),
     "a holder emptied": Scenario({"retarget": 1, "empty-shard": 1, "crash": 1}, 9_091),
     "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1, "vanish": 1}, 42_099),
+    "a member and a shard Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "delete-shard": 1}, 11_083),
     "the map deleted": Scenario({"retarget": 1, "delete-map": 1, "elect": 1, "crash": 1}, 49_040),
     "the store restored": Scenario({"retarget": 2, "restore": 1}, 11_235),
     "useless members": Scenario({"retarget": 1, "stuck": 1, "blind": 1}, 2_583, {"standbys": True}),

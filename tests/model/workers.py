@@ -10,6 +10,7 @@ from tests.model.state import (
     NOBODY,
     OK,
     STUCK,
+    Holder,
     Member,
     Process,
     State,
@@ -35,6 +36,15 @@ def worker_steps(w: World, s: State) -> Iterator[Step]:
             yield from _join(w, s, p, me)
         else:
             yield from _member(w, s, p, me)
+
+
+def ghosts(w: World, s: State) -> tuple[Holder, ...]:
+    """Incarnations that may still act, and that no record names any more."""
+    return tuple(
+        (w.names[p], me.epoch)
+        for p, me in enumerate(s.processes)
+        if me.epoch > 0 and me.believes and not me.past and s.members[w.names[p]][:2] != (me.epoch, p)
+    )
 
 
 def _faults(w: World, s: State, p: int, me: Process) -> Iterator[Step]:

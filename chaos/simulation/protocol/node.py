@@ -116,6 +116,7 @@ class Node:
             rng=self._rng,
             die=self._exit,
             observers=(self._stepped,),
+            last_words=lambda text: None,
         )
         return self.worker.run(self._stop)
 

@@ -264,7 +264,7 @@ REMOVALS = (
         "R9",
         "no-overlap-check",
         "Activation reads the map, and that nothing that overlaps is active.",
-        "I8 I1",
+        "I8 I1 A3 I7",
         (registrar, "clear_ranges", _all_clear),
         (reshard, "blocked_by", always(frozenset())),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -14,10 +14,11 @@ from shards.gates.doomed import Doomed
 from shards.gates.handover_gate import HandoverGate, mark_of
 from shards.gates.levels import Levels
 from shards.gates.own_writes import UNKNOWN, OwnWrites
+from shards.stores.store import StoreReader
 from tests.model.explorer import LIVENESS, SAFETY
 from tests.model.gates.parts import CHILDREN, OTHERS
 
-Patch = tuple[Any, str, Callable[..., Any]]
+Patch = tuple[Any, str, Any]
 """An attribute of a module or class, and what stands in for it."""
 
 
@@ -38,7 +39,7 @@ def in_force(mutation: Mutation) -> Iterator[None]:
         yield
 
 
-_seen, _blocked, _closed, _settle = Barrier.seen, OwnWrites.blocked, HandoverGate.closed, OwnWrites.settle
+_seen, _blocked, _closed, _stale = Barrier.seen, OwnWrites.blocked, HandoverGate.closed, OwnWrites.stale
 
 
 def _no_barrier(self: Any, key: Any, resource: Any, name: Any, uid: str, resource_version: str = "") -> Barrier:
@@ -47,6 +48,12 @@ def _no_barrier(self: Any, key: Any, resource: Any, name: Any, uid: str, resourc
 
 def _forgotten(self: Any, barrier: Barrier, *rest: Any, **more: Any) -> None:
     self.failed(barrier)
+
+
+def _stale_instead_of_all_before(self: Any, barrier: Barrier) -> None:
+    for each in self._answered(barrier):
+        self._drop(each)
+    _stale(self, barrier)
 
 
 def _seen_when_the_view_is_past(self: Any, view: Any) -> bool:
@@ -116,6 +123,18 @@ MUTATIONS = {
         ((OwnWrites, "deleted", _forgotten),),
         SAFETY,
         "deleted and created again",
+    ),
+    "refusal-stands-for-all": Mutation(
+        "a refusal stands in for what was written before",
+        ((OwnWrites, "stale", _stale_instead_of_all_before),),
+        SAFETY,
+        "a refusal after a deletion",
+    ),
+    "lists-left-out": Mutation(
+        "a mark does not say how far the old owner had listed",
+        ((StoreReader, "listed_version", property(lambda self: "", lambda self, version: None)),),
+        SAFETY,
+        "a handover after a deletion",
     ),
     "absence-is-proof": Mutation(
         "what a view lacks is taken for deleted",

@@ -265,7 +265,7 @@ def fence_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
     def hasty(self: MemberWatch, members: Mapping[str, MemberRecord], now: float) -> list[str]:
         return [name for name, each in members.items() if each.holder and now - self.sightings[name].since > 0.3]
 
-    def unchecked(live: MemberRecord | None, *timer: object) -> MemberRecord | None:
+    def unchecked(live: MemberRecord | None, *timer: object, **known: object) -> MemberRecord | None:
         return replace(live, holder=None, epoch=live.epoch + 1) if live is not None else None
 
     monkeypatch.setattr(MemberWatch, "silent", hasty)

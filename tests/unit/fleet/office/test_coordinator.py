@@ -455,6 +455,17 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
+async def test_ranges_of_a_member_whose_epoch_a_hand_lowered_and_that_died_then_come_back() -> None:
+    """Its fence only leads back to the epoch that its shard records name, above which no floor would follow it."""
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        found = fleet.member("a")
+        assert found is not None
+        fleet.edit(Kind.MEMBER, "a", replace(found, epoch=found.epoch - 1))
+        await fleet.crash("a")
+        await fleet.all_open(4 * LEASE_SECONDS)
+        assert set(fleet.open().values()) == {"b"}
+
+
 async def test_renewals_wait_for_the_next_look_however_many_members_there_are(looks: list[float]) -> None:
     async with running(Fleet(ranges=8), *"abcdefgh") as fleet:
         await fleet.pass_seconds(3)

@@ -57,7 +57,7 @@ def two(**changes: object) -> ShardMap:
 
 
 def looked(shown: ShardMap, *records: ShardRecord, members: tuple[MemberRecord, ...] = ()) -> Upkeep:
-    return upkeep(Survey(shown, {each.range: each for each in records}), {each.name: each for each in members}, NEXT)
+    return upkeep(Survey(shown, {each.range: each for each in records}), list(members), NEXT)
 
 
 # -- upkeep ---------------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def test_records_that_are_no_layout_retire_and_the_configured_layout_counts_as_o
     assert found.targets == ("a", "")
     assert found.retiring == {WHOLE}
     assert found.opened == {LOW, HIGH, WHOLE}
-    assert upkeep(Survey(found, {LOW: held(LOW)}), {}, 1).lost.keys() == {HIGH, WHOLE}
+    assert upkeep(Survey(found, {LOW: held(LOW)}), [], 1).lost.keys() == {HIGH, WHOLE}
 
 
 def test_a_coordinator_that_knows_the_last_map_keeps_its_layout_targets_and_memory() -> None:
@@ -353,7 +353,7 @@ def test_a_look_at_four_thousand_ranges_takes_no_time_to_speak_of() -> None:
     shown = shard_map("web", boundaries=equal_boundaries(4096), targets=("a",) * 4096, opened=frozenset(many))
     left = {each: held(each) for each in ranges_from(equal_boundaries(3001))[1:]}
     began = time.process_time()
-    work = upkeep(Survey(replace(shown, retiring=frozenset(left)), left), {}, NEXT)
+    work = upkeep(Survey(replace(shown, retiring=frozenset(left)), left), [], NEXT)
     clear = clear_ranges(shown, [*left.values(), *(free(each) for each in many)])
     assert time.process_time() - began < 1.0
     assert work.activate == ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shards.gates.own_writes import Barrier, Blocked, OwnWrites
+from shards.gates.handover_gate import mark_of
+from shards.gates.own_writes import Barrier, Blocked, OwnWrites, Phase
 from shards.informers.namespaced_store import NamespacedReader
 from shards.objects import Key, ObjectName, Resource
 from shards.stores.store import Entry, StoreReader, StoreWriter
@@ -40,6 +41,20 @@ class TestOwnWrites:
         cache.shows(20)
         assert writes.blocked(KEY, cache.views) is None
         assert len(writes) == 0
+
+    def test_a_refused_write_does_not_stand_in_for_a_deletion_that_no_view_shows_yet(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        """Or the next owner, who is told of no refusal, would act on what was deleted."""
+        cache.shows(20)
+        writes.deleted(writes.begin(KEY, PAGES, PAGE, "u1", "20"), "u1", "20")
+        for _ in range(2):
+            writes.stale(writes.begin(KEY, PAGES, PAGE, ""))
+        unseen = writes.unseen(cache.views)[PAGES]
+        assert [each.phase for each in unseen] == [Phase.DELETED, Phase.STALE]
+        mark = mark_of("d", PAGES, "20", unseen)
+        assert mark is not None
+        assert [(each.uid, each.deleted) for each in mark.unseen] == [("u1", True)]
 
     def test_a_later_version_counts_too(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)

@@ -12,8 +12,9 @@ from chaos.simulation.happenings import Happening
 from chaos.simulation.loop import SimulationLoop
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.network import Network
+from chaos.simulation.protocol.request import Request
 from chaos.simulation.protocol.server import Server
-from chaos.simulation.protocol.wire import Request, Wire
+from chaos.simulation.protocol.wire import Wire
 from fleet.backends.local_store import LocalStore
 
 

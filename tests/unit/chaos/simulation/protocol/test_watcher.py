@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.simulation.protocol.watcher import RecordWatcher
+from chaos.simulation.protocol.record_watcher import RecordWatcher
 from fleet.records.object_names import Kind
 from fleet.records.record import MemberRecord
 from tests.unit.chaos.simulation.protocol.bench import Bench, bench
