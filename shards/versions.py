@@ -95,10 +95,15 @@ def includes(have: str, want: str) -> bool:
 
 def newest(*versions: str) -> str:
     """The highest of the versions that are not empty; "" if there is none. Raises Incomparable."""
+    if len(versions) == 2 and versions[0] and versions[1]:
+        return versions[0] if at_least(*versions) else versions[1]
     found = ""
     for each in versions:
-        if each and not (found and at_least(found, each)):
-            if not comparable(each):
-                version_key(each)  # raises, also for one alone
+        if not each:
+            continue
+        if not found:
+            version_key(each)  # also of one alone
+            found = each
+        elif not at_least(found, each):
             found = each
     return found

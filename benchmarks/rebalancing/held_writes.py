@@ -11,6 +11,7 @@ from benchmarks.rebalancing.stopping_pod import KINDS, Hit
 from benchmarks.table import Row
 from fleet.devcluster.faults.match import version_in
 from fleet.devcluster.recording.journal import WRITES, Entry
+from fleet.records.object_names import EVENTS
 from shards.api.useragent import UserAgent
 from shards.clock import boot_seconds
 from shards.objects import Resource
@@ -35,7 +36,8 @@ class Outcome:
 
 @dataclass(slots=True)
 class Tally:
-    """late: writes of a stopped incarnation beside the held one that were begun after it woke."""
+    """late: acts of a stopped incarnation beside the held one that were begun after it woke. An Event that tells of
+    what happened before is none; nor is what is written before a join, whose epoch is 0 in every incarnation."""
 
     kinds: dict[str, Outcome] = field(default_factory=lambda: {kind: Outcome() for kind in KINDS})
     late: int = 0
@@ -56,7 +58,9 @@ def judge_hit(tally: Tally, hit: Hit, entries: Iterable[Entry], *, woken_at: flo
         (each for each in mine if each.time >= woken_at and each.user_agent == hit.user_agent and _is(hit.kind, each)),
         None,
     )
-    tally.late += sum(1 for each in mine if each.time >= going_on and each is not landed)
+    if agent.epoch != "0":
+        late = (each for each in mine if each.time >= going_on and each is not landed)
+        tally.late += sum(1 for each in late if each.resource != str(EVENTS))
     if landed is None:
         outcome.never += 1
     elif not landed.succeeded:

@@ -73,11 +73,12 @@ class StoppingAttempt(Attempt):
 
 
 def taken(head: bytes) -> bool:
-    """Whether this worker is the one that stops at this request."""
-    kind = kind_of(head)
-    if not kind:
+    """Whether this worker is the one that stops at this request. Once a round: one that stops a second time, right
+    after it was woken, is not woken again."""
+    kind, directory = kind_of(head), Path(os.environ["FAILPOINTS"])
+    if not kind or any(directory.glob(f"*.{os.getpid()}.taken")):
         return False
-    directory, mine = Path(os.environ["FAILPOINTS"]), f"{kind}.{os.getpid()}"
+    mine = f"{kind}.{os.getpid()}"
     try:
         (directory / f"{kind}.armed").rename(directory / f"{mine}.taken")
     except FileNotFoundError:

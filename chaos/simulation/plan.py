@@ -19,7 +19,10 @@ def worker_name(index: int) -> str:
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """workers, agents: processes at the start. replicas: front ends of the server. objects: primaries there are."""
+    """workers, agents: processes at the start. replicas: front ends of the server. objects: primaries there are.
+
+    standby_deadline_seconds: within which a target must be ready (R13); who does not follow for twice that is expelled.
+    """
 
     workers: Annotated[int, Meta(ge=1, le=100)] = 3
     agents: Annotated[int, Meta(ge=1, le=100)] = 2
@@ -27,6 +30,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     replicas: Annotated[int, Meta(ge=1, le=10)] = 2
     objects: Annotated[int, Meta(ge=0, le=10_000)] = 8
     lease_seconds: Annotated[float, Meta(ge=0.1, le=600)] = 2.0
+    standby_deadline_seconds: Annotated[float, Meta(ge=0.1, le=600)] = 6.0
 
     @property
     def worker_names(self) -> tuple[str, ...]:

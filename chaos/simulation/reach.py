@@ -9,6 +9,7 @@ Exit code 0: every strike and every path was reached. 1: something was not; the 
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
 import sys
 from collections import Counter
@@ -16,11 +17,10 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import get_args
 
+from chaos.simulation.depths import run
 from chaos.simulation.paths import PATHS, Paths
 from chaos.simulation.plan import Depth
-from chaos.simulation.protocol.run import run_protocol
 from chaos.simulation.scenario_file import WORDS
-from chaos.simulation.stack.run import run_stack
 from chaos.simulation.swarm import draw
 
 _CHUNK = 20
@@ -57,7 +57,7 @@ def reach_of(seed: int, depth: Depth) -> Reach:
     """One history's."""
     plan = draw(seed, depth)
     paths = Paths()
-    outcome = (run_protocol if depth == "protocol" else run_stack)(plan, hear=paths.hear)
+    outcome = run(plan, hear=paths.hear)
     return Reach(
         histories=1,
         drawn=Counter(str(each.__struct_config__.tag) for each in plan.strikes),
@@ -99,6 +99,11 @@ def _reach_of(job: tuple[int, Depth]) -> Reach:
     return reach_of(*job)
 
 
+def _quiet() -> None:
+    """What a simulated fleet logs is for its operators."""
+    logging.disable(logging.CRITICAL)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000, help="how many")
@@ -108,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     total = Reach()
     jobs = zip(range(args.first, args.first + args.seeds), repeat(args.depth), strict=False)
-    with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(args.jobs, _quiet) as pool:
         for each in pool.imap(_reach_of, jobs, chunksize=_CHUNK):
             total.add(each)
     sys.stdout.write(table(total))

@@ -121,6 +121,8 @@ class _Search:
     def _plainer_strikes(self) -> None:
         for index in range(len(self.best.strikes)):
             for name in self.best.strikes[index].__struct_fields__:
+                if not hasattr(self.best.strikes[index], name):
+                    break  # an earlier `at` has brought another strike to this place
                 for value in _plainer(name, getattr(self.best.strikes[index], name)):
                     if self._try(_with_strike(self.best, index, {name: value})):
                         break

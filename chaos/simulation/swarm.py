@@ -16,6 +16,8 @@ What is drawn leaves every promise judgeable. The limits, and why:
 - Hands come at most `HANDS` times in a history, and those at the map keep `APART_LEASES` leases from those at
   Leases: the map is rebuilt from the Leases and Leases are mended by the map, so that who destroys both has taken away
   all that is known of who may act.
+- Histories are short (1.25 to 3 leases of chaos), but for one seed of 512 and one of 4,096, which last until what has
+  left is collected.
 - The store is restored at most once, and no strike starts a process within a lease after it: who starts then cannot
   know of it (decision 23).
 """
@@ -28,6 +30,7 @@ from chaos.simulation import drawing
 from chaos.simulation.drawing import KINDS, Dice, Draw
 from chaos.simulation.plan import Depth, Plan, Shape
 from chaos.simulation.strikes import AnyStrike, Crash, Delete, Edit, Leave, Reshard, Restore, Steal, Storm, Twin
+from fleet.rules.absences import FORGET_SECONDS, LONGEST_REQUEST_SECONDS
 
 Hand = Delete | Steal | Edit
 
@@ -36,6 +39,8 @@ APART_LEASES = 2.0
 RESHARDS = 2
 BEYOND_EVERY = 64
 """One seed in so many has clocks beyond the margin."""
+COLLECTS_EVERY, FORGETS_EVERY = 512, 4096
+"""One seed in so many lasts until a range that left, or a member that left, is forgotten."""
 
 _SALT = 0x5_3A51_D00D
 """Keeps what a plan is drawn with apart from what its history is played with, which begins from the same seed."""
@@ -49,11 +54,19 @@ def is_beyond(seed: int) -> bool:
     return seed % BEYOND_EVERY == BEYOND_EVERY - 1
 
 
+def patience_seconds(seed: int) -> float:
+    """How much longer than usual its chaos lasts: most things that a fleet collects (R15) it collects late."""
+    if seed % FORGETS_EVERY == FORGETS_EVERY - 2:
+        return FORGET_SECONDS + 10.0
+    return LONGEST_REQUEST_SECONDS + 5.0 if seed % COLLECTS_EVERY == COLLECTS_EVERY - 3 else 0.0
+
+
 def draw(seed: int, depth: Depth = "protocol") -> Plan:
     """The plan of a seed: always the same. seed: at least 0."""
     rng = Random(seed ^ _SALT if depth == "protocol" else ~(seed ^ _SALT) & (1 << 64) - 1)
     shape = _shape(rng, depth)
-    chaos_seconds = round(shape.lease_seconds * (1.5 + 2.5 * rng.random()), 3)
+    patience = patience_seconds(seed)
+    chaos_seconds = round(patience + shape.lease_seconds * (1.25 + 1.75 * rng.random()), 3)
     dice = Dice(rng, shape, chaos_seconds, beyond=is_beyond(seed))
     kinds = _subset(rng)
     if dice.beyond and drawing.clock_rate not in kinds:
@@ -61,6 +74,8 @@ def draw(seed: int, depth: Depth = "protocol") -> Plan:
     strikes = [kinds[int(rng.random() * len(kinds))](dice) for _ in range(_how_many(rng))]
     if dice.beyond:
         strikes.append(drawing.clock_rate(dice))
+    if patience:
+        strikes += [Reshard(at=1.0, shards=shape.shards % 6 + 1), Leave(at=2.0, process=shape.worker_names[-1])]
     strikes.sort(key=lambda each: each.at)
     return Plan(
         seed=seed,
@@ -76,11 +91,12 @@ def _shape(rng: Random, depth: Depth) -> Shape:
     random = rng.random
     small = depth == "stack"
     return Shape(
-        workers=(1, 2, 2, 2, 3, 3, 3, 4)[int(random() * (7 if small else 8))],
+        workers=(1, 2, 2, 2, 1, 3, 3, 4)[int(random() * (7 if small else 8))],
         agents=(1, 1, 2, 2, 3)[int(random() * (4 if small else 5))],
         shards=1 + int(random() * random() * 6),
         replicas=1 + int(random() * 3),
         objects=2 + int(random() * (5 if small else 7)),
+        standby_deadline_seconds=1.5 if random() < 0.125 else 6.0,
     )
 
 
@@ -100,14 +116,14 @@ def _how_many(rng: Random) -> int:
 def limited(strikes: list[AnyStrike], shape: Shape, chaos_seconds: float) -> list[AnyStrike]:
     """Those that the limits above leave. strikes: in order of their times."""
     lease = shape.lease_seconds
-    restore_at = next((each.at for each in strikes if isinstance(each, Restore)), None)
+    restore = next((each for each in strikes if isinstance(each, Restore)), None)
     kept: list[AnyStrike] = []
     gone: set[str] = set()
     hands: list[Hand] = []
     reshards = 0
     for each in strikes:
         match each:
-            case Restore() if each.at != restore_at:
+            case Restore() if each is not restore:
                 continue
             case Reshard():
                 reshards += 1
@@ -121,7 +137,7 @@ def limited(strikes: list[AnyStrike], shape: Shape, chaos_seconds: float) -> lis
                 if not _is_left(gone | {each.process}, shape):
                     continue
                 gone.add(each.process)
-        if restore_at is None or not _starts_within(each, restore_at, lease, chaos_seconds):
+        if restore is None or not _starts_within(each, restore.at, lease, chaos_seconds):
             kept.append(each)
     return kept
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from weakref import ref
 
 from fleet.records.coordination import Change
+from shards.bell import Bell
 
 
 class ChangeStream(AsyncIterator[Change]):
@@ -14,7 +14,7 @@ class ChangeStream(AsyncIterator[Change]):
 
     def __init__(self) -> None:
         self._pending: dict[tuple[str, str], Change] = {}
-        self._woken = asyncio.Event()
+        self._woken = Bell()
         self._closed = False
 
     def put(self, change: Change) -> None:
@@ -30,7 +30,7 @@ class ChangeStream(AsyncIterator[Change]):
             if self._closed:
                 raise StopAsyncIteration
             self._woken.clear()
-            await self._woken.wait()
+            await self._woken.wait(None)
         return self._pending.pop(next(iter(self._pending)))
 
 

@@ -64,7 +64,8 @@ class Followed(Generic[T]):
         """
         if at != self._watched:
             self._watched = newest(self._watched, at)
-            self.complete = newest(self._watched, self._listed)
+            if not self.complete or not at_least(self.complete, self._watched):
+                self.complete = self._watched
         if not self._ahead:
             return []
         passed = {name for name in self._ahead if at_least(self._watched, self._records[name].version)}

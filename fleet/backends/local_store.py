@@ -59,12 +59,14 @@ class LocalStore:
     """The records, as a server holds them, and who hears of changes.
 
     revision: grows with every write and deletion; a record's version is the revision that wrote it.
-    listeners: called with each step, and with None when the whole history was replaced.
+    step: by how much; servers have others who write. listeners: called with each step, and with None when the whole
+    history was replaced.
     """
 
     revision: int = 1
     records: dict[tuple[Kind, str], Record | CoordinatorRecord | Unreadable] = field(default_factory=dict)
     listeners: list[Callable[[Step | None], None]] = field(default_factory=list)
+    step: int = 1
 
     def of(self, kind: Kind) -> dict[str, Record]:
         """All records of a kind that views follow and that can be read, by name."""
@@ -87,7 +89,7 @@ class LocalStore:
         version = found.version if found else ""
         if version != replaces:
             raise CasConflict(f"{kind} {name} is at version {version!r}, not at {replaces!r}")
-        self.revision += 1
+        self.revision += self.step
         uid = found.uid if isinstance(found, MemberRecord | ShardRecord) else f"uid-{self.revision}"
         written = _stamped(new, str(self.revision), uid)
         self.records[kind, name] = written
@@ -101,14 +103,14 @@ class LocalStore:
             return
         if found.version != version or getattr(found, "uid", uid) != uid:
             raise CasConflict(f"{kind} {name} is at version {found.version!r}, not at {version!r}")
-        self.revision += 1
+        self.revision += self.step
         del self.records[kind, name]
         self._tell(Step(kind, name, None, str(self.revision), found))
 
     def edit(self, kind: Kind, name: str, record: Record | CoordinatorRecord | Unreadable | None) -> None:
         """By hand, as with kubectl: nobody is asked, and every view hears of it. None: delete."""
         found = self.records[kind, name]
-        self.revision += 1
+        self.revision += self.step
         version = str(self.revision)
         if record is None:
             del self.records[kind, name]

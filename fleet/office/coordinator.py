@@ -47,6 +47,9 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 """Longest wait between two looks while in office: fences depend on time, not only on changes."""
 
+REST_SECONDS = 1.0
+"""Longest wait while nothing depends on time but leases: the next look is made when the first one may have run out."""
+
 
 class Coordinator:
     """Stands for election, and coordinates while in office."""
@@ -97,6 +100,7 @@ class Coordinator:
         )
         self._setbacks = 0
         self._quiet_until = float("-inf")
+        self._at_rest = False
         self._view: CoordinationView | None = None
         self._wake = Bell()
 
@@ -190,8 +194,9 @@ class Coordinator:
     async def _govern(self) -> None:
         while True:
             # Out of office nothing depends on time, and an election rings as well.
-            await self._wake.wait(None if self.candidate.office is None else LOOK_SECONDS)
+            await self._wake.wait(None if self.candidate.office is None else self._patience())
             self._wake.clear()
+            self._at_rest = False
             self.config.look(self.view.documents.get(DocumentName.CONFIG))
             office = self.candidate.in_office()
             if office is None or not self.view.synced:
@@ -208,6 +213,13 @@ class Coordinator:
                 # Nobody who knows another protocol is planned for, and what runs goes on (R16).
                 log.error("coordinator: %s", mismatch)
                 await asyncio.sleep(self.lease_seconds)
+
+    def _patience(self) -> float:
+        """Seconds until the next look if nothing changes."""
+        if not self._at_rest:
+            return LOOK_SECONDS
+        silence_at = self.memory.watch.first_silence(self.view.members)
+        return min(max(LOOK_SECONDS, silence_at - self.clock()), REST_SECONDS)
 
     async def _look_again(self) -> None:
         try:
@@ -266,3 +278,4 @@ class Coordinator:
         over = self.orders.over(look.members.values(), self.clock())
         if over and ordered is not None:
             await self.orders.end(self.coordination, ordered, over, not_after=office.until)
+        self._at_rest = agenda.rest

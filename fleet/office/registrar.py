@@ -23,6 +23,7 @@ from fleet.records.coordination import CasConflict, Coordination, MapUnreadable
 from fleet.records.happening import Happening
 from fleet.records.object_names import Kind
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, StoredMap
+from fleet.rules.absences import is_absent
 from fleet.rules.agenda import Absence, Agenda, Memory
 from fleet.rules.layout import Wanted, base_count
 from fleet.rules.membership import expel, fence, floors
@@ -117,7 +118,7 @@ class Registrar:
         self._attempts.settle()
 
     async def _prove_absence(self, named: Holder, memory: Memory) -> None:
-        if await self.coordination.read_member(named.member) is None:
+        if is_absent(await self.coordination.read_member(named.member), named.epoch):
             memory.absent[named.member] = Absence(named.epoch, self._clock())
 
     async def _collect(self, office: Office, record: ShardRecord) -> None:

@@ -1,4 +1,4 @@
-"""The second line behind the watchdog in a child: who has not moved for long, and may not act any more, is killed."""
+"""The second line behind the watchdog in a child: who has not moved for long, and may not act (any more), is killed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def kill_frozen(running: Iterable[Child], now: float, log: logging.Logger) -> No
             child.stale_since = now
         elif now >= child.stale_since + SECOND_LOOK_SECONDS:
             stood = now - child.heartbeat.last
-            log.error("%s has not moved for %.1f s and is past its deadline: killed", child.name, stood)
+            where = "no member" if child.heartbeat.deadline == -math.inf else "past its deadline"
+            log.error("%s has not moved for %.1f s and is %s: killed", child.name, stood, where)
             if not child.heartbeat.words:
-                child.heartbeat.say(f"it had not moved for {stood:.1f} s, past its deadline: its supervisor killed it")
+                child.heartbeat.say(f"it had not moved for {stood:.1f} s, {where}: its supervisor killed it")
             child.kill_group()
             child.stale_since = math.inf  # killed once; it is reaped when the kernel lets go of it

@@ -16,6 +16,9 @@ _WORDS_OFFSET = 16
 _WORDS_LENGTH = struct.Struct("=I")
 WORDS_BYTES_MAX = SLOT_BYTES - _WORDS_OFFSET - _WORDS_LENGTH.size
 
+IDLE_STALE_SECONDS = 15.0
+"""Longer than machines stand still that go on as if nothing had happened, shorter than people take to notice."""
+
 
 class Heartbeat:
     """One child's slot. Times are boot-clock seconds.
@@ -32,7 +35,8 @@ class Heartbeat:
         self._numbers = memory.cast("d")
 
     def beat(self, now: float, deadline: float) -> None:
-        """The loop is alive at `now`, and the child may act until `deadline` (inf: it holds nothing)."""
+        """The loop is alive at `now`, and the child may act until `deadline`: minus infinity while it is no member,
+        infinity where nobody is to expect another beat."""
         self._numbers[_DEADLINE] = deadline
         self._numbers[_BEAT] = now
 
@@ -46,11 +50,14 @@ class Heartbeat:
         return self._numbers[_DEADLINE]
 
     def frozen(self, now: float, stale_seconds: float) -> bool:
-        """The child has not beaten for `stale_seconds` and its deadline has passed.
+        """The child has not beaten for `stale_seconds` and its deadline has passed; or for IDLE_STALE_SECONDS while it
+        is no member: it harms nobody, and nobody else would ever start it again.
 
-        A child that never beat is not frozen (it may still be starting), nor is one that holds nothing.
+        A child that never beat is not frozen: it may still be starting.
         """
-        return 0.0 < self.last < now - stale_seconds and float("-inf") < self.deadline < now
+        if self.deadline == float("-inf"):
+            stale_seconds = max(stale_seconds, IDLE_STALE_SECONDS)
+        return 0.0 < self.last < now - stale_seconds and self.deadline < now
 
     def say(self, words: str) -> None:
         """Leaves a sentence for the supervisor; cut at WORDS_BYTES_MAX bytes of UTF-8."""

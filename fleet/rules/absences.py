@@ -19,14 +19,24 @@ def gone(look: Look, memory: Memory, now: float) -> tuple[dict[str, int], tuple[
     """Floors of members that shard records name, proved absent for longer than a lease (R14), and who needs a proof.
 
     The view of members may be older than that of shards, so a name that it lacks is no proof. A later epoch in a shard
-    record needs a proof of its own.
+    record needs a proof of its own. A record that nobody holds, at an epoch that a hand lowered, is as good as none: no
+    floor would ever follow it above those that shard records name.
     """
-    named = {name: epoch for name, epoch in memory.survey(look).find(named_epochs).items() if name not in look.members}
+    named = {
+        name: epoch
+        for name, epoch in memory.survey(look).find(named_epochs).items()
+        if is_absent(look.members.get(name), epoch)
+    }
     memory.absent = {name: absence for name, absence in memory.absent.items() if named.get(name) == absence.epoch}
     dead = {
         name: absence.epoch + 1 for name, absence in memory.absent.items() if now - absence.since > look.lease_seconds
     }
     return dead, tuple(Holder(*each) for each in sorted(named.items()) if each[0] not in memory.absent)
+
+
+def is_absent(record: MemberRecord | None, epoch: int) -> bool:
+    """Whether the member's record says nothing about its incarnation of that epoch."""
+    return record is None or (record.holder is None and record.epoch <= epoch and not record.foreign)
 
 
 def garbage(look: Look, memory: Memory, now: float) -> tuple[tuple[ShardRecord, ...], bool]:

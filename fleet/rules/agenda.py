@@ -12,7 +12,7 @@ from typing import Any
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord
 from fleet.rules.absences import LONGEST_REQUEST_SECONDS, departed, garbage, gone
-from fleet.rules.assignment import LONGEST_DEBOUNCE, assign
+from fleet.rules.assignment import LONGEST_DEBOUNCE, Assignment, assign
 from fleet.rules.budget_share import next_shares
 from fleet.rules.cuts import Cut
 from fleet.rules.look import Look
@@ -22,7 +22,7 @@ from fleet.rules.office_memory import Absence, Memory
 from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.reshard import Upkeep, upkeep, with_memory
 from fleet.rules.stragglers import stragglers
-from fleet.rules.survey import Survey, holders, named_epochs
+from fleet.rules.survey import Survey, holders, named_epochs, targets
 
 __all__ = [
     "LONGEST_DEBOUNCE",
@@ -41,7 +41,8 @@ class Agenda:
     named: of those to be fenced, the highest epoch that a shard record names.
 
     missing: members without a record in the view, with the highest epoch that names them, whose absence a live read
-    should prove. cuts: of single ranges, for one reshard, only with `shards.autoSplit`.
+    should prove. cuts: of single ranges, for one reshard, only with `shards.autoSplit`. rest: there is nothing to do,
+    and while no record changes, time alone brings nothing that anybody waits for before some lease runs out.
     """
 
     map: ShardMap | None
@@ -54,6 +55,7 @@ class Agenda:
     forget: tuple[MemberRecord, ...] = ()
     """Of members that are gone for good."""
     cuts: tuple[Cut, ...] = ()
+    rest: bool = False
     named: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -88,11 +90,14 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     if changes or unremembered or _frees_something(survey, new_floors):
         draft = replace(look.map, version=look.map.version + 1, floors=new_floors, **changes)
         next_map = with_memory(draft, look.shards)
+    expel = stragglers(look, memory, settings, now)
+    busy = next_map or fence or expel or missing or collect or forget or work.activate or work.retire or assigned.cuts
     return Agenda(
         map=next_map,
+        rest=not busy and _is_at_rest(survey, memory, assigned),
         moves=assigned.moves,
         fence=fence,
-        expel=stragglers(look, memory, settings, now),
+        expel=expel,
         missing=missing,
         upkeep=work,
         collect=collect,
@@ -100,6 +105,13 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         forget=forget,
         named={name: epoch for name, epoch in survey.find(named_epochs).items() if name in fence} if fence else {},
     )
+
+
+def _is_at_rest(survey: Survey, memory: Memory, assigned: Assignment) -> bool:
+    """The membership has come to rest and nobody in it is doubted, every range is meant for a member that may own it,
+    and none is on its way. What else waits for its time (a cool-down, R15) may as well be done a second later."""
+    settled = assigned.still and survey.find(targets).issubset(assigned.able)
+    return bool(settled and not (memory.handing or memory.absent or memory.watch.suspicious_since is not None))
 
 
 def _frees_something(survey: Survey, new_floors: Mapping[str, int]) -> bool:

@@ -144,7 +144,11 @@ class MemberWatch:
     _observed: Mapping[str, MemberRecord] | None = None
 
     def begin_term(self) -> None:
-        """An episode of an earlier term says nothing about this one."""
+        """A renewal of an earlier term says nothing about this one. An episode goes on: who could not reach the server
+        has lost its office by that."""
+        self.cleared_at = None
+
+    def _end_episode(self) -> None:
         self.suspicious_since = self.cleared_at = None
 
     def observe(self, members: Mapping[str, MemberRecord], now: float) -> None:
@@ -158,8 +162,19 @@ class MemberWatch:
         self.vanished.observe(members, now)
         for name in [name for name in self.sightings if name not in members]:
             del self.sightings[name]
+        held = silent_before = silent_now = 0
         for name, record in members.items():
-            self.sightings[name] = sight(self.sightings.get(name), record.version, record.lease_seconds, now)
+            before = self.sightings.get(name)
+            seen = self.sightings[name] = sight(before, record.version, record.lease_seconds, now)
+            if record.holder is not None and not record.foreign:
+                held += 1
+                silent_before += before is not None and now - before.since > before.lease_seconds
+                silent_now += now - seen.since > seen.lease_seconds
+        if held >= 2 and silent_before * 2 > held:
+            # Also out of office, with the first news after the silence: soon they may be no majority any more.
+            self.suspicious_since = now if self.suspicious_since is None else self.suspicious_since
+        elif not silent_now:
+            self._end_episode()
 
     def silent(self, members: Mapping[str, MemberRecord], now: float) -> list[str]:
         """Held members that have not moved for longer than their lease. Of those of another protocol nobody can say
@@ -173,6 +188,17 @@ class MemberWatch:
             and seen.version == record.version
             and now - seen.since > seen.lease_seconds
         ]
+
+    def first_silence(self, members: Mapping[str, MemberRecord]) -> float:
+        """Reading at which the next one will be silent, if nobody renews; infinity where nobody can be."""
+        return min(
+            (
+                seen.since + seen.lease_seconds
+                for name, seen in self.sightings.items()
+                if (record := members.get(name)) is not None and record.holder is not None and not record.foreign
+            ),
+            default=float("inf"),
+        )
 
     def fenceable(self, members: Mapping[str, MemberRecord], *, own_renewal_at: float, now: float) -> list[str]:
         """Silent members that may be fenced now, under R12.
@@ -194,7 +220,7 @@ class MemberWatch:
         patience = max((self.sightings[name].lease_seconds for name in silent), default=0.0)
         cleared = self.cleared_at is not None and now - self.cleared_at > patience
         if not silent or (cleared and not majority):
-            self.begin_term()
+            self._end_episode()
         return silent if cleared else []
 
 

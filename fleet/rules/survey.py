@@ -50,10 +50,15 @@ def named_epochs(survey: Survey) -> Mapping[str, int]:
     return dict(survey.find(holders))
 
 
+def targets(survey: Survey) -> frozenset[str]:
+    """Members that are a target; "" among them where a range has none."""
+    return frozenset(survey.map.targets)
+
+
 def mentioned(survey: Survey) -> frozenset[str]:
     """Members that are a target, hold a record, or stand by."""
     standbys = {record.standby.holder.member for record in survey.shards.values() if record.standby is not None}
-    return frozenset({*survey.map.targets, *survey.find(named_epochs), *standbys})
+    return survey.find(targets).union(survey.find(named_epochs), standbys)
 
 
 def outside(survey: Survey) -> tuple[ShardRecord, ...]:

@@ -37,6 +37,7 @@ class Inquiry:
         self._turnover = Turnover(member)
         self._survey: Survey | None = None
         self._asked: _Question | None = None
+        self._waiting = False
 
     def survey(self, view: CoordinationView) -> Survey | None:
         """Of what the view shows; None before the first map. The same one while that is the same."""
@@ -54,6 +55,11 @@ class Inquiry:
             return highest_named_epoch(self._member, None, view.shards.values())
         return survey.find(highest_epochs).get(self._member, 0)
 
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether time alone may change what a range does next, but for the end of the membership."""
+        return self._waiting or self._departure.leaving
+
     def ask(self, view: CoordinationView, me: Holder | None, *, rung: bool) -> bool:
         """Whether ranges were asked, which start what there is to do.
 
@@ -69,9 +75,9 @@ class Inquiry:
             self._departure.forced(shard_map),
             self._turnover.next(self._runners, shard_map),
         )
-        if not rung and question == self._asked and not any(runner.waits for runner in self._runners.values()):
+        if not rung and question == self._asked and not self._waiting:
             return False
-        self._asked = question
+        self._asked, self._waiting = question, False
         mine = survey.find(concerns).get(self._member, frozenset()) if survey is not None else frozenset()
         for each, runner in self._runners.items():
             if each in mine or not runner.at_rest:
@@ -85,4 +91,5 @@ class Inquiry:
                         outdated=each == question.anew and runner.outdated and not question.leaving,
                     )
                 )
+                self._waiting = self._waiting or runner.waits
         return True

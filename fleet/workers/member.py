@@ -99,9 +99,6 @@ class Member:
         sighting: Sighting | None = None
         said = ""
         while not stop.is_set():
-            if self._clock() < self._not_before:
-                await pause_until(stop, self._not_before - self._clock())
-                continue
             try:
                 if self._clock() - view.confirmed_at > self.draft.lease_seconds or not view.synced:
                     await view.confirm()  # R13: who cannot see does not join, or nobody could take over from it
@@ -143,6 +140,10 @@ class Member:
 
     async def _try(self, view: CoordinationView, found: MemberRecord | None, sighting: Sighting) -> Wait | None:
         """One attempt; None when it succeeded."""
+        if (
+            self._clock() < self._not_before
+        ):  # the record was looked at all the same: a deletion costs one lease, not two
+            return Wait(self._not_before, "its record is gone, or the server's history went back")
         report = self._report()
         stored, shards = view.last_map, list(view.shards.values())
         if found is None:  # nothing but map and shard records knows how high it was, and the view may lag behind them

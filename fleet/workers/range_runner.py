@@ -20,7 +20,7 @@ from fleet.records.record import Holder, ShardRecord, Standby
 from fleet.rules.handover import Action, LocalShard, Phase, Seen, claimed, decide, released
 from fleet.workers.held_range import HeldRange
 from fleet.workers.range_diary import RangeDiary
-from fleet.workers.runner_context import RunnerContext, last_words
+from fleet.workers.runner_context import RunnerContext
 from shards.errors import NotOwner, Undrained
 from shards.gates.watermark import Watermark
 from shards.keyrange import KeyRange
@@ -192,7 +192,7 @@ class RangeRunner(HeldRange):
             try:
                 watermark = await self.shard.drain(self.context.drain_seconds)
             except Undrained as error:
-                last_words(f"range {self.range.short} cannot be drained ({error}): the process ends")
+                self.context.last_words(f"range {self.range.short} cannot be drained ({error}): the process ends")
                 # Its tenure is over: what cannot be cancelled may think, but send nothing.
                 self.stuck = True
                 await self.context.die_in_order(EX_DEADLINE)
@@ -226,7 +226,7 @@ class RangeRunner(HeldRange):
                 raise TimeoutError
             stopping.result()
         except Exception as error:  # whatever it was, the shard has not said that it stopped
-            last_words(f"range {self.range.short} does not stop ({error!r}): the process ends")
+            self.context.last_words(f"range {self.range.short} does not stop ({error!r}): the process ends")
             if acting:
                 self.context.die(EX_DEADLINE)
             else:

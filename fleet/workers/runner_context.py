@@ -21,6 +21,12 @@ STOP_SHARE = 0.1
 """Part of the lease that a stop may take after the deadline; a fence can come 0.15 of it after (design 3.2)."""
 
 
+def last_words(text: str) -> None:
+    """Why the process ends at once: in the log, and past it, since what waits to be logged ends with the process."""
+    log.critical("%s", text)
+    write_without_waiting(2, f"{text}\n")
+
+
 @dataclass(frozen=True, slots=True)
 class RunnerContext:
     """What all runners of a worker share.
@@ -29,7 +35,7 @@ class RunnerContext:
     reconciles may go on in a drain before they are cancelled. stop_seconds: how long a stop may take before the process
     must end (R2). die: ends the process at once. die_in_order: likewise, but first what else the process holds comes to
     rest; for a caller whose own range does nothing any more that could be fenced. wake: asks the worker to evaluate
-    again. tell: of every step of a range.
+    again. tell: of every step of a range. last_words: hears why the process ends.
     """
 
     member: str
@@ -45,9 +51,4 @@ class RunnerContext:
     die_in_order: Callable[[int], Awaitable[None]]
     wake: Callable[[], None]
     tell: RangeObserver
-
-
-def last_words(text: str) -> None:
-    """Why the process ends at once: in the log, and past it, since what waits to be logged ends with the process."""
-    log.critical("%s", text)
-    write_without_waiting(2, f"{text}\n")
+    last_words: Callable[[str], None] = last_words

@@ -33,7 +33,7 @@ from fleet.workers.member import Member
 from fleet.workers.owned_shard import OwnedShard
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report
-from fleet.workers.runner_context import STOP_SHARE, RunnerContext
+from fleet.workers.runner_context import STOP_SHARE, RunnerContext, last_words
 from fleet.workers.spread import Spread
 from fleet.workers.worker_budget import WorkerBudget
 from fleet.workers.worker_report import report_of
@@ -43,7 +43,10 @@ from shards.clock import Clock, boot_seconds
 from shards.keyrange import KeyRange
 
 TICK_SECONDS = 0.25
-"""Longest wait between two evaluations: retries and forced releases depend on time."""
+"""Longest wait between two evaluations while something waits for its time: retries and forced releases do."""
+
+REST_SECONDS = 1.0
+"""Longest wait while nothing does: whatever changes ends it, but for feature gates, which nobody waits for."""
 
 
 class Worker:
@@ -66,9 +69,11 @@ class Worker:
         rollout: Callable[[], RolloutRecord | None] = lambda: None,
         observers: Sequence[RangeObserver] = (written_to_log,),
         filters: Callable[[], tuple[FilterRecord, ...]] = tuple,
+        last_words: Callable[[str], None] = last_words,
     ) -> None:
         """budget: what limits requests to a part of the fleet's. today: seconds since 1970. rollout, filters: for the
-        record. observers: are told of every step of a range, after the telemetry."""
+        record. observers: are told of every step of a range, after the telemetry. last_words: hears why it ends at
+        once."""
         rng = rng or random.Random()
         telemetry = telemetry or Telemetry()
         self.coordination = coordination
@@ -119,6 +124,7 @@ class Worker:
             die_in_order=self._departure.die_in_order,
             wake=self._wake.set,
             tell=told_to((telemetry.range_step, *observers)),
+            last_words=last_words,
         )
 
     @property
@@ -201,6 +207,8 @@ class Worker:
         renewing = asyncio.create_task(self.member.keep(self.view), name="renew")
         confirmed = keep_confirmed(self.view, self.settings.lease_seconds, self.clock)
         confirming = asyncio.create_task(confirmed, name="worker confirmation")
+        for task in (renewing, following, confirming):
+            task.add_done_callback(self._task_ended)
         rung = True
         try:
             while self.member.holder is not None and not self.member.lost_history(self.view):
@@ -208,7 +216,8 @@ class Worker:
                 self._evaluate(rung)
                 if stop.is_set() and not any(runner.holding or runner.busy for runner in self.runners.values()):
                     return True
-                rung = await self._wake.wait(min(TICK_SECONDS, self.member.until() - self.clock()))
+                longest = TICK_SECONDS if self._inquiry.depends_on_time else REST_SECONDS
+                rung = await self._wake.wait(min(longest, self.member.until() - self.clock()))
                 if self.clock() >= self.member.until():
                     self.member.lose("no renewal was acknowledged in time")
                 elif self._outlived():
@@ -217,11 +226,15 @@ class Worker:
                     if task.done():
                         task.result()
         finally:
+            following.remove_done_callback(self._task_ended)
             for task in (renewing, confirming):
                 task.cancel()
             await asyncio.gather(renewing, confirming, return_exceptions=True)
         await self._drop_all("the membership ended")
         return False
+
+    def _task_ended(self, _: asyncio.Task[None]) -> None:
+        self._wake.set()
 
     # -- ranges -----------------------------------------------------------------------------------------------------
 

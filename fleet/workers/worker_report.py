@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from heapq import nlargest
 
 from fleet.records.filter_record import FilterRecord
 from fleet.records.report_record import RolloutRecord, ShardLoad
@@ -59,7 +58,7 @@ BUSY_SECONDS = 0.02
 def _loads(runners: Mapping[KeyRange, RangeRunner]) -> dict[KeyRange, ShardLoad]:
     """Of what is held; of the busiest shards with where they could be split."""
     loads = {each: load for each, runner in runners.items() if (load := runner.load()) is not None}
-    busy = (each for each, load in loads.items() if load.reconcile_seconds_per_second >= BUSY_SECONDS)
-    for each in nlargest(BUSIEST, busy, key=lambda each: loads[each].reconcile_seconds_per_second):
+    busy = [each for each, load in loads.items() if load.reconcile_seconds_per_second >= BUSY_SECONDS]
+    for each in sorted(busy, key=lambda each: loads[each].reconcile_seconds_per_second, reverse=True)[:BUSIEST]:
         loads[each] = replace(loads[each], split=runners[each].split_point())
     return loads

@@ -68,9 +68,10 @@ class Levels:
             if level is not None and not level.version and level.number <= number:
                 self._drop(key, resource)
 
-    def lists(self) -> set[Resource]:
-        """The resources of which a list is needed."""
-        return {of for of, count in self._unlisted.items() if count} | self._resources.keys()
+    def lists(self) -> tuple[Resource, ...]:
+        """The resources of which a list is needed, in the order in which that came to be known."""
+        needed = dict.fromkeys(of for of, count in self._unlisted.items() if count)
+        return tuple(needed | dict.fromkeys(self._resources))
 
     def closed(self, key: Key, views: Mapping[Resource, StoreReader]) -> dict[Resource, str]:
         """What the key waits for, by resource. Forgets what the views have reached."""

@@ -68,7 +68,7 @@ class ParkedKeys:
         self._relist = relist
         self._ring = ring
         self._listing: dict[Resource, asyncio.Future[str]] = {}
-        self._moved: set[Resource] = set()
+        self._moved: dict[Resource, None] = {}  # as a set, but in the order in which they moved
         self._look_at = 0.0
         self._regressions = {resource: store.regressions for resource, store in stores.items()}
         self._setbacks = 0
@@ -94,7 +94,7 @@ class ParkedKeys:
         """The view of the resource has moved. Whether somebody waits for it."""
         if not self.parking.keys and self._stores[resource].regressions == self._regressions[resource]:
             return False
-        self._moved.add(resource)
+        self._moved[resource] = None
         return True
 
     def look(self, fence: Fence, now: float) -> float | None:
@@ -192,7 +192,7 @@ class ParkedKeys:
     def _ask_for_lists(self, fence: Fence) -> None:
         """Of what only a list can show, unless one is under way: what is needed since then is asked for after it."""
         levels = fence.writes.levels
-        for resource in levels.lists() - self._listing.keys():
+        for resource in [each for each in levels.lists() if each not in self._listing]:
             listing = self._listing[resource] = self._relist(resource)
             listing.add_done_callback(partial(self._listed, fence, resource, levels.numbers))
 
@@ -200,7 +200,7 @@ class ParkedKeys:
         del self._listing[resource]
         if not listing.cancelled():
             fence.writes.levels.listed(resource, number)
-            self._moved.add(resource)
+            self._moved[resource] = None
             self._ring()
 
     def _park(self, fence: Fence, key: Key, blocked: Blocked, now: float, wake: Callable[[], None]) -> None:

@@ -50,7 +50,8 @@ class Script:
     def __init__(self) -> None:
         self._fleet: ProtocolFleet | None = None
         self._jury: Jury | None = None
-        self._told: list[str] = []
+        self._told: list[tuple[float, str]] = []
+        self._since = 0.0
         self._judged = 0
 
     def close(self) -> None:
@@ -85,7 +86,7 @@ class Script:
 
     def _hear(self, happening: Happening) -> None:
         if not (isinstance(happening, UNTOLD) or is_routine(happening) or _only_follows(happening)):
-            self._told.append(f"{happening.at:5.1f} s  {_told(happening)}")
+            self._told.append((happening.at, _told(happening)))
         assert self._jury is not None, "it is made with the fleet"
         self._jury.hear(happening)
 
@@ -102,7 +103,7 @@ class Script:
             raise CommandError("there is a fleet already: a transcript has one")
         shape = Shape(workers=0, agents=0, shards=int(ranges), replicas=1, objects=4, lease_seconds=float(seconds))
         self._fleet = ProtocolFleet(shape, int(seed), hear=self._hear)
-        self._jury = Jury(self._fleet.store, lease_seconds=shape.lease_seconds, shards=shape.shards)
+        self._jury = Jury(self._fleet.store, lease_seconds=shape.lease_seconds)
         self._fleet.populate()
 
     @command(rf"start {NAME}")
@@ -225,14 +226,17 @@ class Script:
 
     @command("trace")
     def _trace(self) -> str:
-        """What happened since it was asked last."""
-        told, self._told = self._told, []
-        return "\n".join(told) or "nothing"
+        """What happened since it was asked last, with the seconds since then: one step that takes longer moves no line
+        of what comes later."""
+        lines = [f"{at - self._since:5.1f} s  {sentence}" for at, sentence in self._told]
+        self._forget()
+        return "\n".join(lines) or "nothing"
 
     @command("forget")
     def _forget(self) -> None:
         """What happened so far is not traced."""
         self._told = []
+        self._since = self.fleet.now
 
 
 def _told(happening: Happening) -> str:

@@ -29,18 +29,18 @@ def serve(connection: Connection) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     logging.disable()  # what simulated processes log is no finding, and costs a tenth of the time
     decoder, encoder = msgspec.msgpack.Decoder(Errand), msgspec.msgpack.Encoder()
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    sweeper = Sweeper()
+    with sweeper.sweeping(), contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             errand = decoder.decode(connection.recv_bytes())
-            play(errand, lambda played: connection.send_bytes(encoder.encode(played)))
+            play(errand, lambda played: connection.send_bytes(encoder.encode(played)), sweeper)
 
 
-def play(errand: Errand, tell: Callable[[Played], None]) -> None:
+def play(errand: Errand, tell: Callable[[Played], None], sweeper: Sweeper) -> None:
     """Plays them all, without the rule that the errand names."""
     from chaos.simulation.depths import run
 
-    sweeper = Sweeper()
-    with without(errand.broken_rule), sweeper.sweeping():
+    with without(errand.broken_rule):
         for seed in range(errand.first_seed, errand.first_seed + errand.seeds):
             tell(_played(seed, errand, run))
             sweeper.history_over()

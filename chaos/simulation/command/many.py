@@ -13,8 +13,10 @@ from chaos.simulation.command.progress import CampaignProgress
 from chaos.simulation.command.report import Figures, failure_lines, figures, opening
 from shards.clock import boot_seconds
 
+Say = Callable[[str], None]
 
-def played(campaign: Campaign, say: Callable[[str], None]) -> Figures:
+
+def played(campaign: Campaign, say: Say) -> Figures:
     """Plays it, showing how far it is. say: takes what is to be kept. Ctrl-C ends it with what there is."""
     say(opening(campaign))
     tally, began, interrupted = Tally(), boot_seconds(), False
@@ -22,25 +24,35 @@ def played(campaign: Campaign, say: Callable[[str], None]) -> Figures:
     with sigterm_as_ctrl_c():
         try:
             with CampaignProgress(campaign.seeds, boot_seconds) as progress, _crew(campaign.jobs) as crew:
-                conduct(campaign, crew, tally, lambda: _show(progress, campaign, tally), clock=time.monotonic)
+                failures = _Failures(campaign, tally, progress.above(say))
+
+                def heard() -> None:
+                    progress.show(tally)
+                    failures.tell()
+
+                conduct(campaign, crew, tally, heard, clock=time.monotonic)
             took = boot_seconds() - began
             with _crew(1) as another:
                 tally.failures = repeat(campaign, another, tally.failures)
         except KeyboardInterrupt:
             interrupted = True
-    for failure in tally.failures:
-        for text in failure_lines(failure, campaign):
-            say(text)
     return figures(campaign, tally, took or boot_seconds() - began, interrupted=interrupted)
 
 
-def _show(progress: CampaignProgress, campaign: Campaign, tally: Tally) -> None:
-    """A campaign that goes on after a failure may take hours: each failure is told at once."""
-    progress.show(tally)
-    for failure in tally.failures[progress.failures_shown :] if campaign.stop_at != 1 else ():
-        for text in failure_lines(failure, campaign):
-            progress.say(text)
-    progress.failures_shown = len(tally.failures)
+class _Failures:
+    """Tells each failure at once: a campaign may go on for hours."""
+
+    def __init__(self, campaign: Campaign, tally: Tally, say: Say) -> None:
+        self._campaign = campaign
+        self._tally = tally
+        self._say = say
+        self._told = 0
+
+    def tell(self) -> None:
+        while self._told < len(self._tally.failures):
+            for text in failure_lines(self._tally.failures[self._told], self._campaign):
+                self._say(text)
+            self._told += 1
 
 
 def _crew(jobs: int) -> Crew:

@@ -16,11 +16,9 @@ LINE_SECONDS = 10.0
 
 
 class CampaignProgress:
-    """A context manager. clock: in seconds, that only grows. show: called often, draws seldom. failures_shown: how many
-    were told while it was shown."""
+    """A context manager. clock: in seconds, that only grows. show: called often, draws seldom."""
 
     def __init__(self, seeds: int | None, clock: Callable[[], float], console: Console | None = None) -> None:
-        self.failures_shown = 0
         self._seeds = seeds
         self._clock = clock
         self._console = console or Console(file=sys.stderr, highlight=False)
@@ -39,8 +37,11 @@ class CampaignProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def say(self, text: str) -> None:
-        """A line of its own, above the bar."""
+    def above(self, say: Callable[[str], None]) -> Callable[[str], None]:
+        """The same, but where both go to one terminal: there the line is put above the bar."""
+        return self._print if self._bar is not None and sys.stdout.isatty() else say
+
+    def _print(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
 
     def show(self, tally: Tally) -> None:
@@ -55,7 +56,7 @@ class CampaignProgress:
             self._bar.refresh()
         else:
             of = f" of {self._seeds:,}" if self._seeds is not None else ""
-            self.say(f"{tally.seeds:,}{of} seeds, {rate:,.1f} a second, {failures}")
+            self._print(f"{tally.seeds:,}{of} seeds, {rate:,.1f} a second, {failures}")
 
     def _make_bar(self) -> Progress:
         """Drawn by us and by no thread: processes are started while it is shown."""
@@ -67,6 +68,8 @@ class CampaignProgress:
             TimeRemainingColumn(),
             console=self._console,
             auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
             expand=True,
         )
         bar.add_task("seeds", total=self._seeds, rate="-", failures="0 failed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.simulation.happenings import Lived, Restored, Stepped, Written
+from chaos.simulation.happenings import Lived, Restored, Stepped, Struck, Written
 from chaos.simulation.oracles.oracle import Oracle
 from chaos.simulation.oracles.scene import (
     FASTEST,
@@ -16,6 +16,7 @@ from chaos.simulation.oracles.scene import (
     name_of,
 )
 from chaos.simulation.outcome import Breach
+from chaos.simulation.strikes import BrownOut
 from fleet.health.range_steps import RangeStep, Step
 from fleet.records.object_names import Kind
 from fleet.records.record import Holder, MemberRecord, ShardRecord, StoredMap
@@ -174,30 +175,49 @@ class SilenceFirst(Oracle):
 
 class BrownOutWaits(Oracle):
     """R12: who only could not reach the server, like most others, is not fenced: what looked dead gets a lease in which
-    to renew once the server answers again."""
+    to renew once the server answers again. What was written while nobody could hear of it is heard of afterwards."""
 
     id = "A5"
     sentence = "Nobody is fenced who only could not reach the server, while more than half of the members could not."
 
     def __init__(self, scene: Scene, breaches: list[Breach]) -> None:
         super().__init__(scene, breaches)
-        self._renewed: dict[str, tuple[float, str]] = {}
+        self._moved: dict[str, float] = {}
+        """When a coordinator could see each member's record move last."""
+        self._renewed_by: dict[str, str] = {}
+        self._down = 0
+        self._unheard: set[str] = set()
+
+    def hears_struck(self, struck: Struck) -> None:
+        if isinstance(struck.strike, BrownOut):
+            self._down += -1 if struck.over else 1
+            if not self._down:
+                self._moved.update(dict.fromkeys(sorted(self._unheard), struck.at))
+                self._unheard.clear()
 
     def hears_written(self, written: Written) -> None:
-        new = written.after
-        if isinstance(new, MemberRecord) and new.holder is not None and member_of(written.process) == written.name:
-            self._renewed[written.name] = written.at, written.process
-        if not is_fence(written):
+        if written.kind is not Kind.MEMBER:
             return
+        new = written.after
+        if is_fence(written):
+            self._fence(written)
+        self._moved[written.name] = written.at
+        if self._down:
+            self._unheard.add(written.name)
+        if isinstance(new, MemberRecord) and member_of(written.process) == written.name:
+            self._renewed_by[written.name] = written.process
+
+    def _fence(self, written: Written) -> None:
         self.checks += 1
         members = {**self.scene.members(), written.name: written.before}
         there = [name for name, each in members.items() if isinstance(each, MemberRecord) and each.holder is not None]
         lease = self.scene.lease_seconds
-        silent = [name for name in there if written.at - self._renewed.get(name, (0.0, ""))[0] > lease]
-        process = self._renewed.get(written.name, (0.0, ""))[1]
+        silent = [name for name in there if written.at - self._moved.get(name, 0.0) > lease * FASTEST]
+        process = self._renewed_by.get(written.name, "")
         if len(there) < 2 or 2 * len(silent) <= len(there) or not self.scene.runs(process):
             return
-        if self.scene.only_the_server_failed(name_of(process), written.at, 3 * lease):
+        names = name_of(process), name_of(written.process)
+        if self.scene.only_the_server_failed(names, written.at, 3 * lease):
             what = f"{written.process} fences {written.name}, which could not reach the server"
             self.found(written.at, f"{what}, as {len(silent)} of {len(there)} could not")
 

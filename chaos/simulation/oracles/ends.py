@@ -48,8 +48,9 @@ class WantedComesTrue(Oracle):
         shard_map = self.scene.map
         if shard_map is None:
             return "there is no map"
-        if len(shard_map.ranges) != self.scene.wanted_shards and not shard_map.config_refused:
-            return f"the layout has {len(shard_map.ranges)} ranges, {self.scene.wanted_shards} are asked for"
+        wanted = self.scene.wanted_shards
+        if wanted is not None and len(shard_map.ranges) != wanted and not shard_map.config_refused:
+            return f"the layout has {len(shard_map.ranges)} ranges, {wanted} are asked for"
         if shard_map.lost or shard_map.retiring:
             which = min(shard_map.lost.keys() | shard_map.retiring)
             return f"range {which} is {'lost' if which in shard_map.lost else 'retiring'}"

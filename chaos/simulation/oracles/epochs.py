@@ -53,8 +53,9 @@ class GrowingEpochs(Oracle):
     def _record(self, written: Written, what: What, epoch: int, holder: str) -> None:
         holders = self._holders.setdefault(what, {})
         if written.process == HAND:
+            # Who held it at what are later epochs again is known to the record no more; those holders have other names.
             self._highest[what] = epoch
-            holders.pop(epoch, None)
+            self._holders[what] = {each: name for each, name in holders.items() if each < epoch}
             return
         self.checks += 1
         before, known = self._highest.get(what, 0), holders.get(epoch, "")

@@ -83,11 +83,9 @@ class Jury:
     it should be after the healing: see `settled` and `overdue`.
     """
 
-    def __init__(
-        self, store: Store, *, lease_seconds: float, shards: int, oracles: tuple[type[Oracle], ...] = ORACLES
-    ) -> None:
+    def __init__(self, store: Store, *, lease_seconds: float, oracles: tuple[type[Oracle], ...] = ORACLES) -> None:
         self.breaches: list[Breach] = []
-        self.scene = Scene(store, lease_seconds=lease_seconds, shards=shards)
+        self.scene = Scene(store, lease_seconds=lease_seconds)
         self.settle_seconds = 10.0 + 5.0 * lease_seconds
         self._oracles = [oracle(self.scene, self.breaches) for oracle in oracles]
         self._ears: dict[type[Any], tuple[Callable[[Any], None], ...]] = {

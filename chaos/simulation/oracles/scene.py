@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
-from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, Reshard, StaleReplica, TruncatedList
+from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, StaleReplica, TruncatedList
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
 from fleet.records.object_names import Kind
 from fleet.records.record import (
     CoordinatorRecord,
+    Document,
+    DocumentName,
     Holder,
     MemberRecord,
     ShardMap,
@@ -32,6 +36,14 @@ WIRE_SECONDS = 1.0
 """What a request, a timer and the turn of a task may take where nothing is wrong with them."""
 
 
+SERVER, REPLICAS = "the server", "its front ends"
+"""Of what may be struck, beside processes."""
+
+
+_COUNT = re.compile(r"shards: *\{count: *(\d+)\}")
+"""As the hands of a simulation write it."""
+
+
 class Store(Protocol):
     """The newest truth."""
 
@@ -41,11 +53,13 @@ class Store(Protocol):
 TWIN = "-twin"
 
 
+@lru_cache(maxsize=4096)
 def name_of(process: str) -> str:
     """As strikes say it: "a" of "a/2", "a-twin" of "a-twin/1"."""
     return process.partition("/")[0]
 
 
+@lru_cache(maxsize=4096)
 def member_of(process: str) -> str:
     """The member that the process says it is: "a" of both."""
     return name_of(process).removesuffix(TWIN)
@@ -91,20 +105,19 @@ class Life:
 class Scene:
     """open: tenures under which reconciles run, in the order in which they began. lives: the latest process by name.
 
-    wanted_shards: that people have asked for last. healed_at: None while things may go wrong.
+    healed_at: None while things may go wrong.
     """
 
-    def __init__(self, store: Store, *, lease_seconds: float, shards: int) -> None:
+    def __init__(self, store: Store, *, lease_seconds: float) -> None:
         self.store = store
         self.lease_seconds = lease_seconds
-        self.wanted_shards = shards
         self.open: dict[tuple[str, KeyRange, int], Opened] = {}
         self.lives: dict[str, Life] = {}
         self.healed_at: float | None = None
         self.restored_at = float("-inf")
         self.restore_uncovered = False
         """Whether a process has begun within a lease of the last restore: it knows of none (decision 23)."""
-        self._clocks_wrong_until = float("-inf")
+        self._clocks_wrong_until = self._down_until = float("-inf")
         self._calm_from: dict[str, float] = {}
         self._misses: set[str] = set()
 
@@ -119,6 +132,15 @@ class Scene:
     def member(self, name: str) -> MemberRecord | None:
         found = self.store.records.get((Kind.MEMBER, name))
         return found if isinstance(found, MemberRecord) else None
+
+    @property
+    def wanted_shards(self) -> int | None:
+        """That the fleet's config asks for; None where there is none, as after a restore to before it was written."""
+        found = self.store.records.get((Kind.DOCUMENT, str(DocumentName.CONFIG)))
+        if not isinstance(found, Document):
+            return None
+        count = _COUNT.search(found.text)
+        return int(count[1]) if count is not None else None
 
     def shards(self) -> Iterator[ShardRecord]:
         """In order of their names."""
@@ -175,13 +197,13 @@ class Scene:
             # What a wrong clock has granted lasts for a lease after it has come right again.
             rest = 0.0 if struck.over else strike.seconds
             self._clocks_wrong_until = max(self._clocks_wrong_until, struck.at + rest + 2 * self.lease_seconds)
-        elif isinstance(strike, Reshard) and not struck.over:
-            self.wanted_shards = strike.shards
         if isinstance(strike, DroppedEvents | TruncatedList):
             self._misses.add(strike.process)
-        seconds = 0.0 if struck.over else getattr(strike, "seconds", 0.0)
-        whom = "" if isinstance(strike, BrownOut | StaleReplica) else getattr(strike, "process", "")
-        self._calm_from[whom] = max(self._calm_from.get(whom, 0.0), struck.at + seconds)
+        until = struck.at + (0.0 if struck.over else getattr(strike, "seconds", 0.0))
+        if isinstance(strike, BrownOut):
+            self._down_until = max(self._down_until, until)
+        whom = REPLICAS if isinstance(strike, StaleReplica) else getattr(strike, "process", SERVER)
+        self._calm_from[whom] = max(self._calm_from.get(whom, 0.0), until)
 
     # -- what may be held against whom ------------------------------------------------------------------------------
 
@@ -191,15 +213,16 @@ class Scene:
 
     def calm_seconds(self, name: str, at: float) -> float:
         """For how long nothing has gone wrong with this member or agent, nor with the server."""
-        return at - max(self._calm_from.get(name, 0.0), self._calm_from.get("", 0.0))
+        return at - max(self._calm_from.get(each, 0.0) for each in (name, SERVER, REPLICAS))
 
     def misses_events(self, process: str) -> bool:
         """Whether something was kept from it for good, and it cannot know that."""
         return name_of(process) in self._misses
 
-    def only_the_server_failed(self, name: str, at: float, seconds: float) -> bool:
-        """Whether in the last seconds something was wrong with the server, and nothing with this member."""
-        return at - self._calm_from.get(name, 0.0) > seconds > at - self._calm_from.get("", float("-inf"))
+    def only_the_server_failed(self, names: Iterable[str], at: float, seconds: float) -> bool:
+        """Whether in the last seconds the server answered nobody for a while, and nothing else was wrong with these."""
+        others = (self._calm_from.get(name, float("-inf")) for name in (*names, REPLICAS))
+        return at - self._down_until < seconds and all(at - calm_from > seconds for calm_from in others)
 
     def holds(self, at: float) -> bool:
         """Whether what rests on time and on what everybody knows is promised now: no clock is wrong, and nobody acts on

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from chaos.simulation.happenings import Read
 from chaos.simulation.process import Process
-from chaos.simulation.protocol.watcher import RecordWatcher
+from chaos.simulation.protocol.record_watcher import RecordWatcher
 from chaos.simulation.protocol.wire import Wire
 from fleet.backends.local import LocalCoordination
 from fleet.backends.record_cache import CachedView, Record

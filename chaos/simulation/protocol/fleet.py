@@ -66,6 +66,7 @@ class ProtocolFleet(Surroundings):
     def _trouble(self, trouble: Trouble) -> None:
         """What nobody caught: an error of the model ends the history as what it is."""
         self.troubles.append(trouble)
+        self.loop.stop()
 
     def check(self) -> None:
         """Raises what went wrong in the model, or was caught by nobody in a process that lives."""
@@ -134,6 +135,7 @@ class ProtocolFleet(Surroundings):
             shards=self.shape.shards,
             lease_seconds=self.shape.lease_seconds,
             looks_out=self._seed % LOOKOUT_EVERY == 0,
+            standby_deadline_seconds=self.shape.standby_deadline_seconds,
         )
         self._hear(Lived(self.now, made.label, "started"))
         with self._inside():
@@ -166,7 +168,8 @@ class ProtocolFleet(Surroundings):
     def _end(self, name: str, how: Literal["crashed", "left", "died"]) -> None:
         node = self.nodes.pop(name)
         process = node.process
-        process.kill()
+        with self._inside():
+            process.kill()
         node.wire.forget(process)
         self._hear(Lived(self.now, process.label, how))
         for each in [each for each in self._open.values() if each.process == process.label]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class TrueTime(Protocol):
-    """A loop whose time, in an empty context, is the true one."""
+    """See `chaos.simulation.loop.SimulationLoop`."""
 
     @property
     def now(self) -> float: ...
@@ -18,23 +18,24 @@ class TrueTime(Protocol):
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Any: ...
 
+    def at(self, when: float, callback: Callable[..., object], *args: Any) -> Any: ...
+
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> Any: ...
 
 
 class Network:
-    """Calls at true times, and hands over to processes."""
+    """Calls at true times, and hands over to processes.
+
+    at: calls at that true time; the call survives whoever asks for it.
+    """
 
     def __init__(self, loop: TrueTime) -> None:
         self._loop = loop
-        self._context = Context()
+        self.at = loop.at
 
     @property
     def now(self) -> float:
         return self._loop.now
-
-    def at(self, when: float, callback: Callable[..., object], *args: Any) -> None:
-        """At that true time. It survives whoever asks for it."""
-        self._loop.call_at(when, callback, *args, context=self._context)
 
     def hand_over(self, context: Context, callback: Callable[..., object], *args: Any) -> None:
         """In that process, in its turn: when it runs again where it is paused, never where it is dead."""

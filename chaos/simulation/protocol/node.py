@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from chaos.simulation.happenings import Happening, Stepped
@@ -25,7 +26,7 @@ from shards.keyrange import PartitionKey
 
 FLEET = "web"
 IDENTITY = "simulated"
-PLANS = PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2, standby_deadline_seconds=6.0)
+PLANS = PlanSettings(churn_per_round=1.0, cooldown_seconds=1.0, debounce_seconds=0.2)
 
 
 class Ended(BaseException):
@@ -40,6 +41,7 @@ class Birth(NamedTuple):
     reaped: bool
     shards: int
     lease_seconds: float
+    standby_deadline_seconds: float
     looks_out: bool = False
 
 
@@ -114,6 +116,7 @@ class Node:
             rng=self._rng,
             die=self._exit,
             observers=(self._stepped,),
+            last_words=lambda text: None,
         )
         return self.worker.run(self._stop)
 
@@ -126,7 +129,7 @@ class Node:
             birth.incarnation,
             lease_seconds=lease,
             renew_seconds=lease / 4,
-            plan_settings=PLANS,
+            plan_settings=replace(PLANS, standby_deadline_seconds=birth.standby_deadline_seconds),
             reaped_predecessor=birth.reaped,
             clock=process.clock,
             today=process.clock,

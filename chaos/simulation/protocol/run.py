@@ -47,13 +47,15 @@ class _History:
         self._say = say
         self._also = hear
         self.fleet = ProtocolFleet(plan.shape, plan.seed, hear=self._hear)
-        self._jury = Jury(self.fleet.store, lease_seconds=plan.shape.lease_seconds, shards=plan.shape.shards)
+        self._jury = Jury(self.fleet.store, lease_seconds=plan.shape.lease_seconds)
         self._rng = random.Random(f"{plan.seed} world")
 
     def _hear(self, happening: Happening) -> None:
         if self._say is not None and not is_routine(happening):
             self._say(happening.at, sentence_of(happening))
         self._jury.hear(happening)
+        if self._jury.breaches:
+            self.fleet.loop.stop()
         if self._also is not None:
             self._also(happening)
 
@@ -97,8 +99,8 @@ class _History:
 
     def _goes_on(self, until: float) -> bool:
         """Time passes until then. False: there was a breach."""
-        while self.fleet.now < until and not self._jury.breaches:
-            self.fleet.advance(min(until - self.fleet.now, STEP_SECONDS))
+        if not self._jury.breaches:
+            self.fleet.advance(until - self.fleet.now)
         return not self._jury.breaches
 
     def _outcome(self, settled_seconds: float | None) -> Outcome:

@@ -18,6 +18,11 @@ OBJECTS = "objects"
 """The collection of the objects that the fleet works on; those of records are called by their kinds."""
 
 
+HISTORIES = 8
+"""Versions of two histories are lower and higher, and never the same: the few writes of a small fleet would meet a
+reused one again and again, of which a server with others who write gives out hardly any (docs/simulation.md)."""
+
+
 class Event(NamedTuple):
     """One step of a collection. found None: deleted."""
 
@@ -117,13 +122,15 @@ class Server:
 
     def __init__(self, network: Network, replicas: int, hear: Callable[[Happening], None]) -> None:
         self.network = network
-        self.store = LocalStore()
+        self.store = LocalStore(revision=HISTORIES, step=HISTORIES)
         self.store.listeners.append(self._stepped)
         self.things: dict[str, Thing] = {}
         self.revision = 1
         """Of the objects: they have a history of their own, which no restore ends."""
         self.front_ends = [FrontEnd(network) for _ in range(replicas)]
         self.brown_out = False
+        self.history = 0
+        """How often it was restored."""
         self._log: dict[Hashable, list[Event]] = {}
         self.hear = hear
         self.request: Arrived | None = None
@@ -159,6 +166,8 @@ class Server:
         """Its records go back to the last backup before; the objects are somebody else's matter, and stay."""
         wanted = self.network.now - back_seconds
         _, backup = next((each for each in reversed(self._backups) if each[0] <= wanted), self._backups[0])
+        self.history += 1
+        backup.revision += self.history % HISTORIES - backup.revision % HISTORIES
         self.store.restore(backup)
         self._log = {OBJECTS: self._log.get(OBJECTS, [])}
         self._backups = [(0.0, backup)]

@@ -6,20 +6,16 @@ dead. What cannot get through now is sent again until it does or its sender give
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable
-from contextvars import Context, copy_context
 from typing import Any, Protocol
 
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.network import Network
+from chaos.simulation.protocol.request import Done, Request
 from chaos.simulation.protocol.server import Server
 from shards.errors import Unreachable
-
-Done = Callable[[Any, Exception | None], None]
-"""Takes the answer, or what went wrong."""
 
 LANDS_AFTER_BROWN_OUT = 0.25
 """Part of the requests whose senders have given them up meanwhile that a server has taken all the same, and carries
@@ -36,81 +32,6 @@ class OpenStream(Protocol):
     def close(self) -> None: ...
 
     def break_off(self, gone: bool = False) -> None: ...
-
-
-class Request:
-    """One request under way, sent by a process. give_up_at: by the sender's clock.
-
-    direct: `done` only wakes a task of the sender, and may be called by anybody. over: its sender has its answer, or
-    waits for none. gone: its sender has closed the connection, and nothing of it is sent again. late: its sender has
-    seen a broken connection, or the server has held it back.
-    """
-
-    __slots__ = (
-        "act",
-        "author",
-        "context",
-        "direct",
-        "done",
-        "give_up_at",
-        "gone",
-        "late",
-        "over",
-        "sent_at",
-        "timer",
-        "write",
-    )
-
-    def __init__(
-        self,
-        act: Callable[[], Any],
-        done: Done,
-        author: Process,
-        *,
-        write: bool,
-        direct: bool,
-        sent_at: float,
-        seconds: float,
-    ) -> None:
-        self.act = act
-        self.done = done
-        self.author = author
-        self.write = write
-        self.direct = direct
-        self.sent_at = sent_at
-        self.give_up_at = author.clock() + seconds
-        self.context: Context = copy_context()
-        self.timer: asyncio.TimerHandle | None = None
-        self.over = self.gone = self.late = False
-
-    def end(self, answer: Any, error: Exception | None) -> None:
-        if not self.over:
-            self.abandon()
-            self.done(answer, error)
-
-    def end_late(self, answer: Any, error: Exception | None, rng: random.Random) -> None:
-        """In a sender that could not take it when it came: its time may have run out, and that may be seen first."""
-        if not self.over and self.author.clock() >= self.give_up_at and rng.random() < 0.5:
-            self.run_out()
-        else:
-            self.end(answer, error)
-
-    def run_out(self) -> None:
-        """The sender has waited long enough, and closes the connection."""
-        self.gone = True
-        self.end(None, Unreachable("no answer came in time", maybe_applied=self.write))
-
-    def give_up(self) -> None:
-        """Its sender wants no answer any more, and closes the connection."""
-        self.gone = True
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Nobody waits for it any more. What is on its way may arrive."""
-        self.over = True
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
 
 
 class Wire:
@@ -145,7 +66,10 @@ class Wire:
     def latency(self) -> float:
         drawn = self.rng.random()
         seconds = 20 * drawn if drawn < 0.015 else self.usual_seconds * (0.5 + drawn)
-        return seconds + self.extra_seconds * self.rng.random() if self.extra_seconds else seconds
+        if not self.extra_seconds:
+            return seconds
+        self.hits["slow"] += 1
+        return seconds + self.extra_seconds * self.rng.random()
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -164,7 +88,9 @@ class Wire:
         seconds: how long the sender waits, by its clock.
         """
         now = self.network.now
-        request = Request(act, done, author, write=write, direct=direct, sent_at=now, seconds=seconds)
+        request = Request(
+            act, done, author, write=write, direct=direct, sent_at=now, history=self.server.history, seconds=seconds
+        )
         if author.dead:  # what its last words would send
             return request
         if write and self.lost_requests:
@@ -179,6 +105,7 @@ class Wire:
             self._landing.append(request)
             self.network.at(now + self.late_seconds, self._land, request)
         elif not self.to_server:
+            self.hits["partition"] += 1
             self._hold(request)
         else:
             self._travel(request, self._arrive, request)
@@ -219,6 +146,9 @@ class Wire:
             self._carry_out(request)
 
     def _carry_out(self, request: Request) -> None:
+        if request.history != self.server.history:
+            self._break_off(request)
+            return
         answer, error = None, None
         try:
             answer = self.server.carry_out(request)
@@ -240,6 +170,7 @@ class Wire:
         if self.to_client:
             self._hand_over(request, answer, error)
         else:
+            self.hits["partition"] += 1
             self._back.append((request, answer, error))
             self._arm(request)
 

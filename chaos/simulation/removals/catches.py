@@ -17,7 +17,8 @@ BEGIN, END = "<!-- table: written by chaos.simulation.removals.search -->", "<!-
 
 
 class Catch(NamedTuple):
-    """seeds: that were played, with the one that caught it. oracle: "" when none did."""
+    """seeds: that were played, with the one that caught it; 0 for a scenario that was written for it. oracle: "" when
+    none did."""
 
     name: str
     seeds: int
@@ -40,9 +41,10 @@ def table(catches: Mapping[str, Catch]) -> str:
         if catch is None:
             continue
         if catch.oracle:
-            row = f"{catch.oracle} | {catch.seeds:,} | {catch.what.replace('|', '/')}: `--break {name}`"
+            seeds, what = f"{catch.seeds:,}" if catch.seeds else "a scenario", catch.what.replace("|", "/")
+            row = f"{catch.oracle} | {seeds} | {what}: `--break {name}`"
         else:
-            row = f"nothing | none in {catch.seeds:,} | {removal.covered or 'not found yet'} `{name}`"
+            row = f"nothing | none in {catch.seeds:,} | {removal.covered or 'Not found yet.'} `{name}`"
         lines.append(f"| {removal.rule} | {removal.sentence} | {row} |")
     return "\n".join(lines)
 

@@ -110,7 +110,7 @@ def _unheard(may_retire: Rule) -> Rule:
 
 
 def _upkeep_unheard(upkeep: Rule) -> Rule:
-    return lambda shard_map, shards, members, version: upkeep(shard_map, shards, (), version)
+    return lambda survey, members, version: upkeep(survey, {}, version)
 
 
 def _activated_unheard(activated: Rule) -> Rule:
@@ -264,7 +264,7 @@ REMOVALS = (
         "R9",
         "no-overlap-check",
         "Activation reads the map, and that nothing that overlaps is active.",
-        "I8 I1",
+        "I8 I1 A3 I7",
         (registrar, "clear_ranges", _all_clear),
         (reshard, "blocked_by", always(frozenset())),
     ),
@@ -290,11 +290,11 @@ REMOVALS = (
         "A5",
         (MemberWatch, "fenceable", _never_frozen),
     ),
-    found_by(
+    redundant(
         "R13",
         "no-expulsion",
         "Who does not follow is expelled.",
-        "I7 A3",
+        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
         (agenda, "stragglers", always(())),
     ),
     found_by(
@@ -304,18 +304,18 @@ REMOVALS = (
         "A4 I1 I5",
         (registrar, "expel", lambda original: _ended),
     ),
-    found_by(
+    redundant(
         "R13",
         "wait-for-a-standby-for-ever",
         "A target whose standby is never ready loses the range.",
-        "A3",
+        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
         (assignment, "returned", lambda original: lambda look, *rest: (look.map.targets, ())),
     ),
-    found_by(
+    redundant(
         "R13, decision 24",
         "no-deadline-for-a-claim",
         "A target that does not claim a free range loses it.",
-        "I7 A3",
+        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
         (stragglers, "is_free", always(False)),
     ),
     found_by(

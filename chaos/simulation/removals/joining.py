@@ -10,7 +10,7 @@ from chaos.simulation.removals.removal import always, found_by, redundant
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
 from fleet.rules.membership import Join
 from fleet.rules.membership import leave as leaving
-from fleet.workers import member, worker
+from fleet.workers import member
 from fleet.workers.member import Member
 from fleet.workers.worker import Worker
 from shards.ownership.tenure import Tenure
@@ -165,11 +165,11 @@ REMOVALS = (
         "I1 I23",
         (Tenure, "deadline", _no_deadline),
     ),
-    redundant(
+    found_by(
         "decision 3",
         "renews-late",
         "A member that ran past its deadline starts again.",
-        "To renew late is safe as long as the compare-and-swap succeeds: who was fenced meanwhile finds a conflict.",
+        "I9",
         (*_MEMBER, _with(_Late)),
         (Member, "until", _goes_on_late),
         (Member, "until_of", _true_until),
@@ -188,27 +188,27 @@ REMOVALS = (
         "I1 I23",
         (Worker, "_watch_stop", _leaves_at_once),
     ),
-    found_by(
+    redundant(
         "R13",
         "renew-while-blind",
         "Who cannot see does not renew.",
-        "I26",
+        "Covered by live lists: whose watches are silent lists once a lease; and who cannot read cannot write either.",
         (Member, "_renew", _blindly),
     ),
-    found_by(
+    redundant(
         "R13, decision 1",
         "expelled-goes-on",
         "A renewal that it never sent ends a membership.",
-        "I7 A3",
+        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
         (*_MEMBER, _with(_Own)),
     ),
     found_by(
         "R14",
         "member-epoch-restarts",
         "A member record made again starts above every epoch that names it.",
-        "I1 I2 I7 I27 A3 I26",
+        "I1 I2 I7 I27 A3",
         (*_JOIN, _begins_at_one),
-        (worker, "highest_named_epoch", always(0)),
+        (Worker, "_outlived", always(False)),
     ),
     found_by(
         "R14",
@@ -228,7 +228,7 @@ REMOVALS = (
         "R14, decision 23",
         "restored-goes-on",
         "After a restore everybody drops everything.",
-        "I1 I23 I3",
+        "I1 I23 I3 I27",
         (Member, "lost_history", always(False)),
         (member, "went_back", always(False)),
     ),

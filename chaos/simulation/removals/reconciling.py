@@ -44,7 +44,8 @@ def _unconditional(write: Rule) -> Rule:
         elif rest["method"] == "PATCH":
             kept = {each: value for each, value in body["metadata"].items() if each not in ("uid", "resourceVersion")}
             body = {**body, "metadata": kept}
-        return await write(self, reason, resource, name, body, **rest)
+        answer: Object = await write(self, reason, resource, name, body, **rest)
+        return answer
 
     return written
 
@@ -61,7 +62,8 @@ def _any_incarnation(write: Rule) -> Rule:
                 metadata = {**body["metadata"], "uid": found["metadata"]["uid"]}
                 metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
                 body = {**body, "metadata": metadata}
-        return await write(self, reason, resource, name, body, **rest)
+        answer: Object = await write(self, reason, resource, name, body, **rest)
+        return answer
 
     return written
 

@@ -38,8 +38,9 @@ def swapping(*swaps: Swap) -> Callable[[], AbstractContextManager[object]]:
     def swapped() -> Iterator[None]:
         with ExitStack() as stack:
             for owner, name, make in swaps:
-                found = getattr(owner, name, None)  # None for what only instances have
-                stack.enter_context(patch.object(owner, name, make(found), create=found is None))
+                only_of_instances = isinstance(owner, type) and not hasattr(owner, name)
+                found = None if only_of_instances else getattr(owner, name)
+                stack.enter_context(patch.object(owner, name, make(found), create=only_of_instances))
             yield
 
     return swapped

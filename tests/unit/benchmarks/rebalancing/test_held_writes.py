@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import msgspec
+
 from benchmarks.rebalancing.depot import PARCELS
 from benchmarks.rebalancing.held_writes import Tally, judge_hit
 from benchmarks.rebalancing.stopping_pod import Hit
@@ -55,3 +57,8 @@ def test_what_was_refused_is_not_accepted() -> None:
 def test_another_write_of_the_stopped_incarnation_after_it_goes_on_is_late() -> None:
     late = write(13.5, "13", AGENT.replace("r=status", "r=other"))
     assert judged(write(9.1, "12", AGENT, subresource="status"), late).late == 1
+
+
+def test_an_event_that_tells_of_what_was_before_is_no_late_act() -> None:
+    told = msgspec.structs.replace(write(13.5, "13", AGENT.replace("r=status", "r=events")), resource="v1/events")
+    assert judged(write(9.1, "12", AGENT, subresource="status"), told).late == 0

@@ -32,7 +32,8 @@ def test_a_file_has_one_line_a_strike_and_leaves_nothing_to_defaults() -> None:
     assert text_of(plan) == (
         "seed: 7\n"
         "depth: protocol\n"
-        "shape: {workers: 2, agents: 2, shards: 4, replicas: 2, objects: 8, lease_seconds: 2.0}\n"
+        "shape: {workers: 2, agents: 2, shards: 4, replicas: 2, objects: 8, lease_seconds: 2.0,"
+        " standby_deadline_seconds: 6.0}\n"
         "chaos_seconds: 6.0\n"
         "strikes:\n"
         "- {strike: crash, at: 1.0, process: a, back_after: null, after_write: false, reaped: true}\n"

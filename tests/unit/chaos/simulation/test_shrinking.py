@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from chaos.simulation.plan import Plan, Shape
 from chaos.simulation.scenario_file import parse, text_of
 from chaos.simulation.shrinking import shrink
-from chaos.simulation.strikes import BrownOut, Crash, Delete, Pause, Reshard, StaleReplica
+from chaos.simulation.strikes import BrownOut, Crash, CutWatch, Delete, Pause, Reshard, StaleReplica
 from chaos.simulation.swarm import draw, limited
 
 ENOUGH = 5000
@@ -98,6 +98,15 @@ def test_strikes_become_plainer_and_shorter() -> None:
         Delete(at=4, record="shard"),
     )
     assert small.chaos_seconds == 4.1
+
+
+def test_strikes_that_change_places_as_they_come_earlier_stay_whole() -> None:
+    strikes = (CutWatch(at=1.0, process="a"), Pause(at=1.5, process="a", seconds=3.0))
+    plan = Plan(seed=9, strikes=strikes)
+    small = shrink(plan, having(CutWatch, Pause), most_runs=ENOUGH)
+    assert having(CutWatch, Pause)(small)
+    late = replace(plan, strikes=(CutWatch(at=1.2, process="a"), Pause(at=1.7, process="a", seconds=3.0)))
+    assert len(shrink(late, lambda each: len(each.strikes) == 2 and each.strikes[1].at >= 1.2).strikes) == 2
 
 
 def test_who_is_gone_hands_its_strikes_to_who_is_left() -> None:

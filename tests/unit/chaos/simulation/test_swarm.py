@@ -24,7 +24,17 @@ from chaos.simulation.strikes import (
     Storm,
     Twin,
 )
-from chaos.simulation.swarm import APART_LEASES, BEYOND_EVERY, HANDS, RESHARDS, draw, is_beyond
+from chaos.simulation.swarm import (
+    APART_LEASES,
+    BEYOND_EVERY,
+    COLLECTS_EVERY,
+    FORGETS_EVERY,
+    HANDS,
+    RESHARDS,
+    draw,
+    is_beyond,
+    patience_seconds,
+)
 
 SEEDS = range(4000)
 
@@ -122,6 +132,14 @@ def test_the_store_is_restored_once_and_nobody_starts_in_the_lease_after_it(plan
                 if each.back_after is not None and not each.after_write:
                     starts_at = min(each.at + each.back_after, plan.chaos_seconds)
                     assert not restore.at <= starts_at <= restore.at + plan.shape.lease_seconds
+
+
+def test_some_histories_last_until_what_has_left_is_collected(plans: list[Plan]) -> None:
+    long = [plan for plan in plans if patience_seconds(plan.seed)]
+    assert len(long) == len(plans) // COLLECTS_EVERY
+    for plan in [*long, draw(FORGETS_EVERY - 2)]:
+        assert plan.chaos_seconds > patience_seconds(plan.seed)
+    assert max(plan.chaos_seconds for plan in plans if plan not in long) < 7
 
 
 def test_layouts_change_a_few_times_only(plans: list[Plan]) -> None:

@@ -455,12 +455,23 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
+async def test_ranges_of_a_member_whose_epoch_a_hand_lowered_and_that_died_then_come_back() -> None:
+    """Its fence only leads back to the epoch that its shard records name, above which no floor would follow it."""
+    async with running(Fleet(ranges=4), "a", "b") as fleet:
+        found = fleet.member("a")
+        assert found is not None
+        fleet.edit(Kind.MEMBER, "a", replace(found, epoch=found.epoch - 1))
+        await fleet.crash("a")
+        await fleet.all_open(4 * LEASE_SECONDS)
+        assert set(fleet.open().values()) == {"b"}
+
+
 async def test_renewals_wait_for_the_next_look_however_many_members_there_are(looks: list[float]) -> None:
     async with running(Fleet(ranges=8), *"abcdefgh") as fleet:
         await fleet.pass_seconds(3)
         looks.clear()
         await fleet.pass_seconds(20)
-        assert len(looks) == pytest.approx(20 / coordinator.LOOK_SECONDS, abs=2)
+        assert len(looks) == pytest.approx(20 / coordinator.REST_SECONDS, abs=2)
 
 
 async def test_what_others_wait_for_is_looked_at_at_once(looks: list[float]) -> None:
@@ -482,9 +493,20 @@ async def test_who_is_not_in_office_looks_at_nothing(looks: list[float]) -> None
         await fleet.pass_seconds(3)
         looks.clear()
         await fleet.pass_seconds(10)
-        assert len(looks) == pytest.approx(10 / coordinator.LOOK_SECONDS, abs=2)
+        assert len(looks) == pytest.approx(10 / coordinator.REST_SECONDS, abs=2)
         await fleet.crash("agent")
         began = len(looks)
         await fleet.until(lambda: fleet.coordinators["agent-2"].in_office, 20, "the second is elected")
         await fleet.pass_seconds(0.02)
         assert len(looks) > began
+
+
+async def test_at_rest_the_next_look_is_made_when_the_first_lease_may_have_run_out() -> None:
+    async with running(Fleet(ranges=2), "a", "b") as fleet:
+        await fleet.pass_seconds(3.3)
+        last = fleet.member("b")
+        fleet.faults("b").unavailable = True
+        began = await fleet.until(
+            lambda: fleet.member("b") != last and fleet.member("b") is not None, 20, "b is fenced"
+        )
+        assert began <= fleet.lease_seconds + coordinator.LOOK_SECONDS + 0.05

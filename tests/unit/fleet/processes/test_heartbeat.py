@@ -32,8 +32,9 @@ def test_what_a_child_writes_reaches_its_parent_and_outlives_it() -> None:
         (90.0, 105.0, False),  # it may still act
         (99.5, 95.0, False),  # it moves: its own business
         (0.0, 95.0, False),  # it has not begun to beat
-        (90.0, math.inf, False),  # it holds nothing
-        (90.0, -math.inf, False),
+        (90.0, math.inf, False),  # nobody is to expect a beat
+        (90.0, -math.inf, False),  # no member: it harms nobody yet
+        (80.0, -math.inf, True),  # but nobody else would ever start it again
     ],
 )
 def test_frozen_is_a_stale_heartbeat_past_the_deadline(beat: float, deadline: float, frozen: bool) -> None:

@@ -91,6 +91,34 @@ def test_one_map_write_carries_targets_floors_losses_and_openings_together() -> 
     assert agenda.upkeep.activate == (LOW,)
 
 
+def test_a_fleet_is_at_rest_when_there_is_nothing_to_do_and_nobody_waits() -> None:
+    office = Office()
+    office.settle()
+    assert office.look(1.0).rest
+    office.put(held(LOW, "c@9"))
+    assert not office.look(1.1).rest, "a holder's absence is to be proved"
+    office.put(held(LOW, "b@3"))
+    assert not office.look(1.2).rest, "a range is on its way"
+    office.put(held(LOW))
+    assert office.look(1.3).rest
+    office.members["c"] = member("c", version="new")
+    assert not office.look(1.4).rest, "the membership has changed a moment ago"
+    del office.members["c"]
+    assert not office.look(1.5).rest, "and again"
+    office.renew("a", "b")
+    assert office.look(9.0).rest
+    office.renew("a")
+    assert not office.look(9.1 + LEASE).rest, "somebody is silent"
+
+
+def test_a_fleet_without_a_member_that_may_own_a_range_is_not_at_rest() -> None:
+    office = Office()
+    office.settle()
+    office.members["a"] = replace(office.members["a"], holder=None, epoch=4, version="fenced")
+    rests = [office.look(at).rest for at in (0.5, 2.0, 4.0)]
+    assert not any(rests)
+
+
 # -- floors ---------------------------------------------------------------------------------------------------------
 
 

@@ -231,6 +231,30 @@ def test_every_episode_is_suspected_anew(end: str) -> None:
     assert watch.fenceable(members, own_renewal_at=29.0, now=30.0) == []
 
 
+def test_an_outage_that_costs_the_office_is_an_episode_of_the_next_term_too() -> None:
+    """Nobody was in office when the server answered again, and the first member renews before the election is over."""
+    watch = MemberWatch()
+    watch.observe(watched({"a": "1", "b": "2"}), 0.0)
+    watch.observe(watched({"a": "1", "b": "3"}), 20.0)
+    watch.begin_term()
+    members = watched({"a": "1", "b": "3"})
+    assert watch.fenceable(members, own_renewal_at=19.9, now=20.1) == []
+    assert watch.fenceable(members, own_renewal_at=22.0, now=22.1) == []
+    members = watched({"a": "1", "b": "4"})
+    watch.observe(members, 25.0)
+    assert watch.fenceable(members, own_renewal_at=22.0, now=22.1 + LEASE) == ["a"]
+
+
+def test_an_outage_is_over_when_all_are_heard_of_again() -> None:
+    watch = MemberWatch()
+    watch.observe(watched({"a": "1", "b": "2"}), 0.0)
+    watch.observe(watched({"a": "1", "b": "3"}), 20.0)
+    watch.observe(watched({"a": "4", "b": "3"}), 20.1)
+    watch.begin_term()
+    watch.observe(watched({"a": "4", "b": "5"}), 24.0)
+    assert watch.fenceable(watched({"a": "4", "b": "5"}), own_renewal_at=20.0, now=28.6) == ["a"]
+
+
 def test_a_member_alone_is_fenced_without_suspicion() -> None:
     watch = MemberWatch()
     watch.observe(watched({"a": "1"}), 0.0)

@@ -7,6 +7,7 @@ import pytest
 
 from fleet.records.record import Holder, MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
+from fleet.rules.layout import Wanted, next_layout
 from fleet.rules.reshard import (
     REBUILT_STEP,
     Upkeep,
@@ -287,6 +288,25 @@ def test_a_map_is_rebuilt_from_the_records_with_their_holders_as_targets() -> No
     assert found.opened == {LOW, HIGH}
     assert found.shard_epochs == {LOW: 5, HIGH: 5}
     assert found.version == 40 + REBUILT_STEP
+
+
+def test_a_layout_that_was_rebuilt_is_followed_by_the_one_that_the_config_asked_for_meanwhile() -> None:
+    """It must not be taken for the layout of the config that nobody has carried out yet."""
+    asked_for = replace(EMPTY, boundaries=(0,), targets=("",), base_count=1, config_version="9")
+    found = rebuilt(None, asked_for, [held(LOW), held(HIGH)], 40)
+    assert found.base_count == 2
+    shards = {each: held(each) for each in found.ranges}
+    followed = next_layout(found, Wanted(1, found.partition_key, "9"), shards)
+    assert followed is not None
+    assert followed.ranges == (WHOLE,)
+
+
+def test_a_layout_that_was_cut_since_stays_when_its_map_is_rebuilt() -> None:
+    third, rest = KeyRange(0, LOW.last // 2), KeyRange(LOW.last // 2 + 1, WHOLE.last)
+    asked_for = replace(EMPTY, boundaries=(0,), targets=("",), base_count=1, config_version="9")
+    found = rebuilt(None, asked_for, [held(third), held(rest)], 40)
+    assert (found.ranges, found.base_count) == ((third, rest), 1)
+    assert next_layout(found, Wanted(1, found.partition_key, "9"), {each: held(each) for each in found.ranges}) is None
 
 
 def test_records_that_are_no_layout_retire_and_the_configured_layout_counts_as_opened() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from shards.keyrange import KeyRange, equal_boundaries, ranges_from
 from tests.unit.fleet.records.records import member, shard, shard_map
 
 LEASE = 8.0
+REST_SECONDS = 1.0
 SETTINGS = PlanSettings(churn_per_round=0.5, cooldown_seconds=4.0, debounce_seconds=1.0, standby_deadline_seconds=6.0)
 QUARTERS = ranges_from(equal_boundaries(4))
 HALVES = ranges_from(equal_boundaries(2))
@@ -99,6 +101,20 @@ class Walk:
                 targets=("a",) * layout,
                 retiring=frozenset(self.shown.ranges) - frozenset(ranges_from(equal_boundaries(layout))),
             )
+
+    def come_to_rest(self) -> None:
+        """Every range is owned by its target, if that lives, and by nobody else; nothing retires."""
+        living = {name: record for name, record in self.members.items() if record.holder is not None}
+        self.shown = replace(self.shown, retiring=frozenset())
+        self.shards = {each: record for each, record in self.shards.items() if each in self.shown.ranges}
+        for each, target in zip(self.shown.ranges, self.shown.targets, strict=True):
+            holder = Holder(target, living[target].epoch) if target in living else None
+            record = self.shards.get(each)
+            if holder is not None and (record is None or record.holder != holder):
+                epoch = 1 + max(self.shown.shard_epochs.get(each, 0), record.epoch if record is not None else 0)
+                self._put(shard(each, epoch=epoch, holder=holder, holder_text=str(holder)))
+        for name in self.members:
+            self._set(name, seen_map=self.shown.version)
 
     def _version(self) -> str:
         self.versions += 1
@@ -182,3 +198,25 @@ def test_a_look_says_what_it_would_say_if_nothing_had_been_found_before(seed: in
         written += agenda.map is not None
         walk.follow(agenda)
     assert written > 5
+
+
+@pytest.mark.parametrize("seed", range(20, 40))
+def test_time_alone_brings_nothing_that_cannot_wait_while_a_look_says_that_all_is_at_rest(seed: int) -> None:
+    walk, memory, rests = Walk(random.Random(seed)), Memory(), 0
+    for _ in range(150):
+        look = walk.step()
+        agenda = draw_up(look, memory, SETTINGS, walk.now)
+        for named in agenda.missing:
+            memory.absent[named.member] = Absence(named.epoch, walk.now)
+        if agenda.rest:
+            silence_at = memory.watch.first_silence(look.members)
+            for later in (walk.now + 0.3, walk.now + REST_SECONDS):
+                if later <= silence_at:
+                    found = draw_up(replace(look, own_renewal_at=later), deepcopy(memory), SETTINGS, later)
+                    assert (found.fence, found.expel, found.missing, found.upkeep) == ((), (), (), agenda.upkeep)
+                    assert all(move.by_choice for move in found.moves)
+                    rests += 1
+        walk.follow(agenda)
+        if walk.rng.random() < 0.5:
+            walk.come_to_rest()
+    assert rests > 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fleet.rules import handover
 from fleet.rules.handover import Action, LocalShard, Seen
 from fleet.workers import range_runner
-from fleet.workers.worker import TICK_SECONDS
-from tests.unit.fleet.ownership import Fleet, running
+from fleet.workers.inquiry import Inquiry
+from fleet.workers.worker import REST_SECONDS, TICK_SECONDS
+from tests.unit.fleet.ownership import Fleet, now, running
 
 pytestmark = pytest.mark.looptime(noop_cycles=0)
 
@@ -64,3 +67,26 @@ async def test_the_end_of_a_membership_is_noticed_without_any_change(asked: list
         fleet.faults("a").held = True
         began = await fleet.until(lambda: not fleet.acting(), 20, "nothing acts any more")
         assert began <= fleet.lease_seconds
+
+
+async def test_a_worker_at_rest_looks_once_a_second_and_notices_at_once_that_its_view_has_died(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[float] = []
+    ask = Inquiry.ask
+
+    def asked(inquiry: Inquiry, *args: Any, **more: Any) -> bool:
+        looks.append(now())
+        return ask(inquiry, *args, **more)
+
+    monkeypatch.setattr(Inquiry, "ask", asked)
+    async with running(Fleet(ranges=2), "a") as fleet:
+        await fleet.pass_seconds(3)
+        looks.clear()
+        await fleet.pass_seconds(20)
+        assert len(looks) == pytest.approx(20 / REST_SECONDS, abs=3)
+        views = fleet.workers["a"].view
+        await views.close()
+        looks.clear()
+        await fleet.pass_seconds(0.01)
+        assert looks

@@ -238,6 +238,34 @@ async def test_a_member_that_is_no_more_learns_it_at_its_next_renewal(process: P
     assert process.keeping.done()
 
 
+async def test_a_member_whose_record_was_deleted_is_back_a_lease_after_it_has_noticed(process: Process) -> None:
+    await process.keep()
+    await process.others.write_map(shard_map("web", floors={"a": 1}), "")
+    await process.others.delete_member(await process.record())
+    assert process.keeping is not None
+    await process.keeping
+
+    assert await process.join() == pytest.approx(LEASE_SECONDS, abs=0.1)
+    assert process.member.epoch == 2
+
+
+async def test_who_waits_for_its_deleted_record_begins_anew_when_another_had_it_meanwhile(process: Process) -> None:
+    """Another pod of its name joins, and its record is deleted as well: it may act for a lease from then on."""
+    await process.keep()
+    await process.others.write_map(shard_map("web", floors={"a": 1}), "")
+    await process.others.delete_member(await process.record())
+    assert process.keeping is not None
+    await process.keeping
+    joining = asyncio.create_task(process.join())
+    await asyncio.sleep(1.5 * RENEW_SECONDS)
+    other = await process.write(MemberRecord("a", Incarnation("another", 1), 2, LEASE_SECONDS))
+    await asyncio.sleep(RENEW_SECONDS)
+    await process.others.delete_member(other)
+
+    assert await joining >= 2.5 * RENEW_SECONDS + LEASE_SECONDS
+    assert process.member.epoch == 2
+
+
 async def test_no_renewal_is_sent_on_a_view_that_is_older_than_a_lease(process: Process) -> None:
     await process.keep()
     process.wire.faults.held = True

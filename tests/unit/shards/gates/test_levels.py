@@ -45,7 +45,7 @@ def test_the_lists_that_are_needed_are_those_of_levels_without_a_version(
             cache.pages.bookmark(str(version))
             levels.closed(key(number), cache.views)
         needed = {of for each in levels._keys.values() for of, level in each.items() if not level.version}
-        assert levels.lists() == needed | levels._resources.keys()
+        assert set(levels.lists()) == needed | levels._resources.keys()
 
 
 def test_a_look_at_one_of_very_many_keys_costs_no_look_at_all_of_them() -> None:
@@ -54,5 +54,17 @@ def test_a_look_at_one_of_very_many_keys_costs_no_look_at_all_of_them() -> None:
         levels.lift(key(number), PAGES, "7")
     began = process_time()
     for _ in range(1_000):
-        assert levels.lists() == set()
+        assert levels.lists() == ()
     assert process_time() - began < 0.5
+
+
+def test_lists_are_asked_for_in_the_order_in_which_the_need_came_up() -> None:
+    """An order of hashes would be another one in every process, and so would be what a simulated history comes to."""
+    kinds = [Resource("example.com", "v1", f"kind{number}") for number in range(20)]
+    levels = Levels()
+    for number, resource in enumerate(kinds[::-1]):
+        levels.lift(key(number), resource, "")
+    levels.distrust(PAGES)
+    levels.distrust(kinds[0])
+
+    assert levels.lists() == (*kinds[:0:-1], PAGES, kinds[0])

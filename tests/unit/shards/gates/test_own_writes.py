@@ -314,7 +314,7 @@ class TestLostHistory:
                 "v1/configmaps went back in history and is listed again", frozenset({PAGES}), False, whole=True
             )
             assert not writes.shown(key, cache.views)
-        assert writes.levels.lists() == {PAGES}
+        assert writes.levels.lists() == (PAGES,)
 
     def test_that_list_settles_what_was_written_in_the_history_that_is_over(
         self, writes: OwnWrites, cache: Cache
@@ -439,7 +439,7 @@ class TestTheBound:
         blocked = writes.blocked(OTHER, cache.views)
         assert blocked is not None
         assert blocked.whole
-        assert writes.levels.lists() == {PAGES}
+        assert writes.levels.lists() == (PAGES,)
         assert writes.blocked(KEY, cache.views) is None
         writes.levels.listed(PAGES, writes.levels.numbers)
         assert writes.blocked(OTHER, cache.views) is None

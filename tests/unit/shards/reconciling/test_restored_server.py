@@ -279,7 +279,7 @@ async def test_with_the_gate_switched_off_nothing_is_held_back(world: World) -> 
     assert len(runs) > before + 5
     fence = shard._engines[0].fence
     assert fence is not None
-    assert fence.writes.levels.lists() == {CONFIGMAPS}, "it stays on record for when the gate is on again"
+    assert fence.writes.levels.lists() == (CONFIGMAPS,), "it stays on record for when the gate is on again"
 
 
 async def test_a_live_read_that_is_older_than_the_view_shows_that_its_history_is_over(world: World) -> None:

@@ -43,9 +43,9 @@ FIRST, SECOND = ranges_from(equal_boundaries(2))
 class History:
     """A fleet of two ranges, and what one oracle says to what happens to it. Times are handed in."""
 
-    def __init__(self, oracle: type[Oracle], *, shards: int = 2) -> None:
+    def __init__(self, oracle: type[Oracle]) -> None:
         self.store = LocalStore()
-        self.jury = Jury(self.store, lease_seconds=LEASE_SECONDS, shards=shards, oracles=(oracle,))
+        self.jury = Jury(self.store, lease_seconds=LEASE_SECONDS, oracles=(oracle,))
         self.until: dict[str, float] = {}
         """Deadlines by process; one that is not here has none."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.simulation.oracles.bounds import BrownOutWaits, CauseFirst, SilenceFirst, StandbyFirst, TargetsClaim
-from chaos.simulation.strikes import BrownOut, Pause
+from chaos.simulation.strikes import BrownOut, Pause, Steal
 from fleet.health.range_steps import Step
 from fleet.records.record import Holder, Standby
 from tests.unit.chaos.simulation.oracles.history import FIRST, History
@@ -165,6 +165,26 @@ def test_nor_is_one_while_most_are_heard_of(silent: History) -> None:
     for name in ("b", "c"):
         silent.member(11.2, f"{name}/1", name, 1, renewals=1)
     silent.member(11.3, "agent-1/1", "a", 2, held=False)
+    assert silent.said == []
+
+
+def test_nor_is_one_of_members_whose_records_a_hand_has_taken() -> None:
+    history = History(BrownOutWaits)
+    for name in ("a", "b"):
+        history.lived(0.0, f"{name}/1", "started")
+        history.member(8.0, f"{name}/1", name, 1)
+        history.struck(8.1, Steal(at=8.1, record="member"))
+        history.member(8.1, "hand", name, 1)
+    history.member(10.3, "agent-1/1", "a", 2, held=False)
+    assert history.said == []
+
+
+def test_what_was_written_while_nobody_could_hear_of_it_is_no_silence(silent: History) -> None:
+    silent.struck(11.3, BrownOut(at=11.3, seconds=1.0))
+    for name in ("b", "c"):
+        silent.member(11.4, f"{name}/1", name, 1, renewals=1)
+    silent.struck(14.3, BrownOut(at=11.3, seconds=1.0), over=True)
+    silent.member(14.4, "agent-1/1", "a", 2, held=False)
     assert silent.said == []
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from chaos.simulation.happenings import Healed
 from chaos.simulation.oracles.ends import AtRest, SoonOwned, WantedComesTrue
 from chaos.simulation.outcome import Breach
+from fleet.records.object_names import Kind
+from fleet.records.record import Document, DocumentName
 from shards.keyrange import KeyRange
 from tests.unit.chaos.simulation.oracles.history import FIRST, SECOND, History
 
@@ -70,8 +72,9 @@ def test_one_that_moves_or_retires_or_waits_for_a_range_is_not() -> None:
 
 
 def test_nor_is_one_with_another_layout_than_is_asked_for() -> None:
-    history = History(WantedComesTrue, shards=3)
+    history = History(WantedComesTrue)
     settled(history)
+    history.store.records[Kind.DOCUMENT, "config"] = Document(DocumentName.CONFIG, "shards: {count: 3}\n", "9")
     assert history.jury.settled(5.0) == "the layout has 2 ranges, 3 are asked for"
     history.map(6.0, "agent-1/1", 2, config_refused="9: too many")
     assert history.jury.settled(6.0) is None

@@ -25,14 +25,14 @@ def test_those_of_invariants_say_what_their_checkers_say() -> None:
 
 
 def test_a_jury_counts_what_it_has_asked() -> None:
-    jury = Jury(LocalStore(), lease_seconds=2.0, shards=2)
+    jury = Jury(LocalStore(), lease_seconds=2.0)
     assert jury.settled(1.0) == "there is no map"
     assert jury.checks["I7"] == 1
     assert jury.checks["I1"] == 0
 
 
 def test_what_is_late_is_told_once_for_each_promise() -> None:
-    jury = Jury(LocalStore(), lease_seconds=2.0, shards=2)
+    jury = Jury(LocalStore(), lease_seconds=2.0)
     jury.overdue(60.0)
     assert [each.oracle for each in jury.breaches] == ["I7", "A3"]
 

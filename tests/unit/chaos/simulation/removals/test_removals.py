@@ -1,0 +1,68 @@
+"""Removals: each patches what is there, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from chaos.simulation.oracles.jury import ORACLES
+from chaos.simulation.removals import REMOVALS
+from chaos.simulation.removals.catches import BEGIN, END, Catch, table, with_table
+from fleet.office import registrar
+from fleet.rules import handover
+from fleet.workers.member import Member
+from shards.ownership.tenure import Tenure
+
+OWNERSHIP_RULES = Path(__file__).parents[5] / "docs" / "ownership-rules.md"
+
+PARTS = {"no-map-check", "ignore-strays", "any-watermark", "watermark-of-a-holder"}
+"""Of the model's, which take several names to break something: here they are parts of one removal."""
+
+
+@pytest.mark.parametrize("name", REMOVALS)
+def test_a_removal_patches_names_that_are_there_and_puts_them_back(name: str) -> None:
+    before = (handover.is_free, vars(registrar)["fence"], vars(Member)["_renew"], vars(Tenure)["deadline"])
+    with REMOVALS[name].remove():
+        pass
+    assert (handover.is_free, vars(registrar)["fence"], vars(Member)["_renew"], vars(Tenure)["deadline"]) == before
+
+
+def test_while_it_lasts_the_rule_is_not_there() -> None:
+    with REMOVALS["claim-on-target-alone"].remove():
+        assert handover.is_free(None, None) is True  # type: ignore[arg-type]  # whatever it is asked
+
+
+def test_each_expects_oracles_that_there_are_or_says_why_nothing_shows() -> None:
+    known = {each.id for each in ORACLES}
+    for removal in REMOVALS.values():
+        if "protocol" in removal.depths:
+            assert set(removal.expects) <= known, removal.name
+            assert bool(removal.expects) is not bool(removal.covered), removal.name
+
+
+def test_every_removal_of_the_model_is_one_of_the_real_code() -> None:
+    rows = [line for line in OWNERSHIP_RULES.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    names = {name for line in rows if ", in *" in line for name in re.findall("`([a-z-]+)`", line)}
+    assert names - PARTS <= REMOVALS.keys()
+
+
+def test_the_table_says_what_found_a_removal_and_after_how_many_seeds() -> None:
+    rows = table(
+        {
+            "act-after-deadline": Catch("act-after-deadline", 23, 22, "I1", "two act"),
+            "outlived": Catch("outlived", 1000),
+        }
+    ).splitlines()
+    assert rows[2] == "| R2 | Nothing is done after the deadline. | I1 | 23 | two act: `--break act-after-deadline` |"
+    assert rows[3].startswith(
+        "| R14 | A worker ends when its name is known at a later epoch. | nothing | none in 1,000 |"
+    )
+
+
+def test_a_table_takes_the_place_of_the_one_before() -> None:
+    page = f"# Rules\n\n{BEGIN}\nold\n{END}\n\nrest\n"
+    assert with_table(page, "new") == f"# Rules\n\n{BEGIN}\nnew\n{END}\n\nrest\n"
+    with pytest.raises(ValueError, match="no table between its marks"):
+        with_table("# Rules\n", "new")
