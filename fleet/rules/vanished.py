@@ -41,9 +41,11 @@ class VanishedMembers:
         if members and self.since is None:
             self.since = now
         self.longest = max([self.longest, *(each.lease_seconds for each in members.values())])
-        for record in self._missing(members):
+        missing = self._missing(members)
+        if missing:
+            self.gone = {key: each for key, each in self.gone.items() if now <= each.until}
+        for record in missing:
             self.gone[record.name, record.uid] = Vanished(record, now + self.longest)
-        self.gone = {key: each for key, each in self.gone.items() if now <= each.until}
         self.seen = members
 
     def everybody(self, members: Iterable[MemberRecord], now: float) -> list[MemberRecord]:
