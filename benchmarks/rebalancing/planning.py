@@ -108,8 +108,10 @@ class Fleet:
         self.rounds += 1
         now = self.rounds * ROUND_SECONDS
         shards = {each: _held(each, target) for each, target in zip(self.layout, self.map.targets, strict=True)}
-        look = Look(1, self.map, shards, self._reports(), now, 8.0)
-        self.memory.watch.observe(look.members, now)
+        # Members renew all the time: two renewals stand for those of a round.
+        for renewals in (1, 2):
+            look = Look(1, self.map, shards, self._reports(renewals), now - 2.0 / renewals, 8.0)
+            self.memory.watch.observe(look.members, look.own_renewal_at)
         self.memory.membership = tuple(self.members)  # it has come to rest
         found = assign(look, self.memory, self.settings, {}, [], now)
         moved = {move.range for move in found.moves if move.source}
@@ -120,13 +122,15 @@ class Fleet:
             self._follow(replace(relaid(self.map, boundaries, PartitionKey.UID, shards), retiring=frozenset()))
         return bool(found.moves or found.cuts)
 
-    def _reports(self) -> dict[str, MemberRecord]:
+    def _reports(self, renewals: int) -> dict[str, MemberRecord]:
         loads: dict[str, dict[str, ShardLoad]] = {name: {} for name in self.members}
         for each, target, load in zip(self.layout, self.map.targets, self.reports, strict=True):
             if target in loads:
                 loads[target][str(each)] = load
         return {
-            name: MemberRecord(name, Incarnation(name, 1), 1, 8.0, pod=name, loads=told, version=f"{self.rounds}")
+            name: MemberRecord(
+                name, Incarnation(name, 1), 1, 8.0, pod=name, loads=told, version=f"{self.rounds}{renewals}"
+            )
             for name, told in loads.items()
         }
 
