@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.simulation.oracles.jury import ORACLES
 from fleet.devcluster.checkers.registry import INVARIANTS
 from fleet.devcluster.evidence.verdict import NOT_JUDGED
 from fleet.devcluster.invariants.invariant import Invariant
@@ -45,10 +46,13 @@ def test_the_table_has_each_with_its_sentence_checker_and_evidence_and_no_other(
     ]
 
 
-def test_depths_that_do_not_exist_are_marked() -> None:
+def test_the_table_says_at_which_depth_each_is_judged() -> None:
+    asked = {oracle.id for oracle in ORACLES}
     for row in _ROW.findall(DOCUMENT.read_text()):
         model, protocol, stack, embedded, real, cluster = row[4].split(" | ")
-        assert (protocol, stack, cluster) == ("not yet",) * 3, row[0]
+        assert (protocol == "yes") == (row[0] in asked), row[0]
+        assert (stack == "yes") == (row[0] not in ("I12", "I25")), row[0]
+        assert cluster == "not yet", row[0]
         assert model in ("yes", "-"), row[0]
         assert embedded == "yes", row[0]
         assert set(real.split(", ")) <= {"audit log", "worker journals", "proxy"}, row[0]
