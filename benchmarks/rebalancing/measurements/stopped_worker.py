@@ -208,7 +208,10 @@ async def _move_one(stage: Stage) -> None:
         stored = await stage.coordination.read_map()
         assert stored is not None, "a fleet whose ranges are open has a map"
         targets = list(stored.map.targets)
-        mine = next(i for i, target in enumerate(targets) if target.startswith(STOPPED))
+        mine = next((i for i, target in enumerate(targets) if target.startswith(STOPPED)), None)
+        if mine is None:  # it has just been fenced, and is given something again in a moment
+            await asyncio.sleep(0.2)
+            continue
         targets[mine] = f"{LEFT}-0"
         new = replace(stored.map, version=stored.map.version + 1, targets=tuple(targets))
         try:
