@@ -97,7 +97,7 @@ async def test_b74_a_member_whose_work_ends_by_a_fault_renews_no_more_and_acts_n
     async with running(SmallFleet(status_writer), "a", "b") as fleet:
         worker = fleet.members["a"]
 
-        def broken() -> None:
+        def broken(*given: object) -> None:
             raise RuntimeError("a fault of our own")
 
         monkeypatch.setattr(worker, "_evaluate", broken)
