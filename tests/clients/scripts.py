@@ -221,7 +221,7 @@ def changing(shell: Shell) -> None:
     shell("replace", "-f-", stdin=config_map("a", {"a": "2"}))
     shell("replace", "-f-", stdin=config_map("none", {"a": "2"}))
     shell("replace", "--force", "-f-", stdin=config_map("a", {"a": "3"}))
-    shell("edit", "cm", "a", editor="sed -i s/3/4/")
+    shell("edit", "cm", "a", editor="sed -i '/^ *a:/s/3/4/'")
     shell("edit", "cm", "a", editor="true")
     shell("patch", "cm", "a", "-p", '{"data":{"b":"5"}}')
     shell("patch", "cm", "a", "--type=merge", "-p", '{"data":{"b":null}}')
