@@ -72,10 +72,8 @@ class Registrar:
 
     def compare(self, shard_map: ShardMap, config: ConfigFollower) -> None:
         """Says so where this process's config asks for another layout, and no ConfigMap is followed."""
-        ours, found = (
-            (self.layout.shard_count, self.layout.partition_key),
-            (base_count(shard_map), shard_map.partition_key),
-        )
+        ours = self.layout.shard_count, self.layout.partition_key
+        found = base_count(shard_map), shard_map.partition_key
         if config.wanted is not None or config.refused or ours == found or ours == self._compared:
             return
         self._compared = ours

@@ -94,7 +94,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     busy = next_map or fence or expel or missing or collect or forget or work.activate or work.retire or assigned.cuts
     return Agenda(
         map=next_map,
-        rest=not busy and _is_at_rest(survey, memory, assigned),
+        rest=not busy and _is_at_rest(survey, memory, assigned, work),
         moves=assigned.moves,
         fence=fence,
         expel=expel,
@@ -107,11 +107,13 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     )
 
 
-def _is_at_rest(survey: Survey, memory: Memory, assigned: Assignment) -> bool:
+def _is_at_rest(survey: Survey, memory: Memory, assigned: Assignment, work: Upkeep) -> bool:
     """The membership has come to rest and nobody in it is doubted, every range is meant for a member that may own it,
-    and none is on its way. What else waits for its time (a cool-down, R15) may as well be done a second later."""
+    none is on its way, and none is lost: it may come back as soon as a time has passed (R14). What else waits for its
+    time (a cool-down, R15) may as well be done a second later."""
     settled = assigned.still and survey.find(targets).issubset(assigned.able)
-    return bool(settled and not (memory.handing or memory.absent or memory.watch.suspicious_since is not None))
+    waiting = work.lost or memory.handing or memory.absent or memory.watch.suspicious_since is not None
+    return bool(settled and not waiting)
 
 
 def _frees_something(survey: Survey, new_floors: Mapping[str, int]) -> bool:

@@ -140,9 +140,8 @@ class Member:
 
     async def _try(self, view: CoordinationView, found: MemberRecord | None, sighting: Sighting) -> Wait | None:
         """One attempt; None when it succeeded."""
-        if (
-            self._clock() < self._not_before
-        ):  # the record was looked at all the same: a deletion costs one lease, not two
+        if self._clock() < self._not_before:
+            # The record was looked at all the same: a deletion costs one lease, not two.
             return Wait(self._not_before, "its record is gone, or the server's history went back")
         report = self._report()
         stored, shards = view.last_map, list(view.shards.values())

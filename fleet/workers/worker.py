@@ -1,8 +1,9 @@
 """One worker process's part in the fleet: a member, and what it does for every range.
 
-The shell that ties `fleet.workers.member` to one `fleet.workers.range_runner` per range. Every change of the view,
-every finished action and every tick evaluates all ranges again. What a member holds ends with its membership: a member
-that was fenced, or could not renew in time, drops everything and joins again under a higher epoch.
+The shell that ties `fleet.workers.member` to one `fleet.workers.range_runner` per range. Every change of the view and
+every finished action evaluates again all ranges that concern this member, and so does time where one of them waits for
+it. What a member holds ends with its membership: a member that was fenced, or could not renew in time, drops everything
+and joins again under a higher epoch.
 """
 
 from __future__ import annotations

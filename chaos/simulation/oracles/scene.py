@@ -154,8 +154,11 @@ class Scene:
         return {name: each for (kind, name), each in found if kind is Kind.MEMBER and isinstance(each, MemberRecord)}
 
     def alive(self, holder: Holder) -> bool:
-        """Whether the member's record is held, at that epoch."""
-        record = self.member(holder.member)
+        """Whether the member's record is held, at that epoch, and no floor of the map is above it (R3): after a restore
+        a map that was made from what the coordinator knows may say more than the record does."""
+        record, shard_map = self.member(holder.member), self.map
+        if shard_map is not None and holder.epoch < shard_map.floors.get(holder.member, 0):
+            return False
         return record is not None and record.holder is not None and record.epoch == holder.epoch
 
     # -- what happens -----------------------------------------------------------------------------------------------

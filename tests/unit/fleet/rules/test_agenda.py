@@ -111,6 +111,25 @@ def test_a_fleet_is_at_rest_when_there_is_nothing_to_do_and_nobody_waits() -> No
     assert not office.look(9.1 + LEASE).rest, "somebody is silent"
 
 
+def test_a_fleet_with_a_lost_range_is_not_at_rest_since_it_may_come_back_when_a_time_has_passed() -> None:
+    office = Office()
+    office.members |= {"c": member("c")}
+    office.settle()
+    office.look(LEASE)
+    office.renew("a", "b")
+    del office.members["c"], office.shards[LOW]
+    office.look(LEASE + 0.5)
+    office.renew("a", "b")
+    for name in ("a", "b"):
+        office.members[name] = replace(office.members[name], seen_map=office.shown.version)
+    office.shown = replace(office.shown, lost={LOW: office.shown.version}, floors={"a": 3, "b": 3})
+
+    waiting = office.look(LEASE + 3.0)
+    assert waiting.upkeep.activate == (), "c may act on it, and has no record that could say otherwise"
+    assert (waiting.map, waiting.fence, waiting.missing) == (None, (), ())
+    assert not waiting.rest
+
+
 def test_a_fleet_without_a_member_that_may_own_a_range_is_not_at_rest() -> None:
     office = Office()
     office.settle()

@@ -35,6 +35,20 @@ def test_one_whose_holder_was_fenced_may(history: History) -> None:
     assert history.said == []
 
 
+def test_one_whose_holder_is_below_the_floor_of_the_map_may_though_a_restored_record_says_that_it_lives(
+    history: History,
+) -> None:
+    history.map(2.0, "agent-1/1", 1, floors={"a": 2, "b": 1})
+    history.shard(3.0, "agent-1/1", epoch=3, status=ShardStatus.RETIRED)
+    assert history.said == []
+
+
+def test_a_floor_that_the_holder_has_reached_frees_nothing(history: History) -> None:
+    history.map(2.0, "agent-1/1", 1, floors={"a": 1, "b": 1})
+    history.shard(3.0, "agent-1/1", epoch=3, status=ShardStatus.RETIRED)
+    assert history.said == [f"agent-1 emptied {FIRST}, held by a@1"]
+
+
 def test_so_may_one_of_an_earlier_incarnation_of_its_own(history: History) -> None:
     history.shard(3.0, "a/2", epoch=3, holder="a@2")
     assert history.said == []
