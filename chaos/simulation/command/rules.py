@@ -27,6 +27,6 @@ def lines() -> Iterator[str]:
     """One a rule, below a headline: its name, which it is, where it can be missed, and what it says."""
     widest = max(map(len, REMOVALS), default=0)
     numbers = max((len(removal.rule) for removal in REMOVALS.values()), default=0)
-    yield f"{'--break':<{widest}}  {'rule':<{numbers}}  {'depth':<8}  what is taken out of the product"
+    yield f"{'--break':<{widest}}  {'rule':<{numbers}}  {'depth':<8}  what the rule says"
     for name, removal in sorted(REMOVALS.items()):
         yield f"{name:<{widest}}  {removal.rule:<{numbers}}  {'/'.join(removal.depths):<8}  {removal.sentence}"
