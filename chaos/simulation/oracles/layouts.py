@@ -121,4 +121,5 @@ class FewMoves(Oracle):
         members = set(new.targets) - {""}
         joined = len(members - self._first_targets)
         share = len(new.targets) / max(1, len(members | self._stay.keys()))
-        return math.ceil(1.05 * share * max(1, joined)) + Bounds().moves
+        # With more members than ranges a fair share is less than a range, and who is given one has taken a whole one.
+        return max(joined, math.ceil(1.05 * share * max(1, joined))) + Bounds().moves

@@ -78,6 +78,19 @@ def test_a_rebalance_that_gives_those_who_joined_their_share_is_right() -> None:
     assert (history.said, history.checks) == ([], 1)
 
 
+def test_of_many_who_joined_each_that_is_given_a_range_has_taken_a_whole_one() -> None:
+    for targets, said in (
+        (("a", "b", "c", "d"), []),
+        (("b", "b", "b", "b"), ["map 2 moves 4 ranges of living members; 2 would do"]),
+    ):
+        history = History(FewMoves)
+        history.map(1.0, "agent-1/1", 1, ("a",) * 4)
+        for name in "abcdefghijklmnop":
+            history.member(1.0, f"{name}/1", name, 1)
+        history.map(2.0, "agent-1/1", 2, targets)
+        assert history.said == said
+
+
 def test_one_that_moves_everything_is_found_also_over_several_maps() -> None:
     history = History(FewMoves)
     history.map(1.0, "agent-1/1", 1, ("a",) * 8)
