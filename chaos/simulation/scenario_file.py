@@ -31,14 +31,17 @@ _OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 
 def read(path: Path) -> Plan:
-    """Raises ConfigError that names the file, or the field in it."""
+    """Raises ConfigError that names the file, and the field in it that is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError("", f"cannot read the scenario {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError("", f"the scenario {path} is not UTF-8 text") from error
-    return parse(text)
+    try:
+        return parse(text)
+    except ConfigError as error:
+        raise ConfigError(str(path), str(error)) from error
 
 
 def parse(text: str) -> Plan:
@@ -98,12 +101,17 @@ def _words(fields: Fields, kind: type[msgspec.Struct]) -> None:
 
 
 def check(plan: Plan) -> None:
-    """That those who are struck can be there, and that somebody is left in the end. Raises ConfigError."""
+    """That those who are struck can be there, before all heals, and that somebody is left. Raises ConfigError."""
     stormers = sum(each.workers for each in plan.strikes if isinstance(each, Storm))
     workers = [worker_name(index) for index in range(plan.shape.workers + stormers)]
     names = [*workers, *plan.shape.agent_names]
     gone: set[str] = set()
     for index, each in enumerate(plan.strikes):
+        if each.at >= plan.chaos_seconds:
+            raise ConfigError(
+                f"strikes[{index}].at",
+                f"{each.at:g} is after the healing; write less than chaos_seconds, which is {plan.chaos_seconds:g}",
+            )
         process = getattr(each, "process", None)
         if process is not None and process.removesuffix("-twin") not in names:
             raise ConfigError(

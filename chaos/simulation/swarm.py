@@ -16,6 +16,7 @@ What is drawn leaves every promise judgeable. The limits, and why:
 - Hands come at most `HANDS` times in a history, and those at the map keep `APART_LEASES` leases from those at
   Leases: the map is rebuilt from the Leases and Leases are mended by the map, so that who destroys both has taken away
   all that is known of who may act.
+- One seed of 16 of the protocol depth is aimed (`chaos.simulation.aimed`): its strikes are not drawn one by one.
 - Histories are short (1.25 to 3 leases of chaos), but for one seed of 512 and one of 4,096, which last until what has
   left is collected.
 - The store is restored at most once, and no strike starts a process within a lease after it: who starts then cannot
@@ -27,6 +28,7 @@ from __future__ import annotations
 from random import Random
 
 from chaos.simulation import drawing
+from chaos.simulation.aimed import aimed, is_aimed
 from chaos.simulation.drawing import KINDS, Dice, Draw
 from chaos.simulation.plan import Depth, Plan, Shape
 from chaos.simulation.strikes import AnyStrike, Crash, Delete, Edit, Leave, Reshard, Restore, Steal, Storm, Twin
@@ -63,6 +65,8 @@ def patience_seconds(seed: int) -> float:
 
 def draw(seed: int, depth: Depth = "protocol") -> Plan:
     """The plan of a seed: always the same. seed: at least 0."""
+    if depth == "protocol" and is_aimed(seed):
+        return _aimed(seed)
     rng = Random(seed ^ _SALT if depth == "protocol" else ~(seed ^ _SALT) & (1 << 64) - 1)
     shape = _shape(rng, depth)
     patience = patience_seconds(seed)
@@ -83,6 +87,16 @@ def draw(seed: int, depth: Depth = "protocol") -> Plan:
         shape=shape,
         strikes=tuple(limited(strikes, shape, chaos_seconds)),
         chaos_seconds=chaos_seconds,
+    )
+
+
+def _aimed(seed: int) -> Plan:
+    found = aimed(seed, Random(seed ^ _SALT))
+    return Plan(
+        seed=seed,
+        shape=found.shape,
+        strikes=tuple(limited(found.strikes, found.shape, found.chaos_seconds)),
+        chaos_seconds=found.chaos_seconds,
     )
 
 

@@ -6,11 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from itertools import islice
 
+from chaos.simulation.stack.truth import labelled, unlike_spec
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.storage.storage import Table
 from shards import Context, Controller, Request, Result
 from shards.api.useragent import UserAgent
-from shards.objects import SLOT_LABEL, Object, Resource
+from shards.objects import Object, Resource
 from tests.integration.gate_wire import now
 from tests.unit.shards.world import CONFIGMAPS, WEBSITES
 
@@ -109,27 +110,11 @@ class Oracle:
     def undesired(self) -> str:
         """What is not as the specs say; "" when all is."""
         for site in self.sites():
-            name, spec = site["metadata"]["name"], site["spec"]
-            if name == BAD:
+            if site["metadata"]["name"] == BAD:
                 continue
-            wanted = {f"{name}-{index}" for index in range(spec["pages"])}
-            pages = self.children(site["metadata"]["uid"])
-            # What lost its label and is not wanted any more can be found by nobody.
-            pages = [each for each in pages if labelled(each) or each["metadata"]["name"] in wanted]
-            status = site.get("status") or {}
-            if not all(map(labelled, pages)):
-                return f"{name} has a page that no view shows"
-            if status.get("pages") != spec["pages"] or status.get("text") != spec["text"]:
-                return f"{name}: the status is {status}, the spec {spec}"
-            if len(pages) != spec["pages"]:
-                return f"{name} has {len(pages)} pages, the spec says {spec}"
-            if spec["mode"] != "generate" and any(page.get("data") != {"text": spec["text"]} for page in pages):
-                return f"{name}: a page has another text than {spec}"
+            if wrong := unlike_spec(site, self.children(site["metadata"]["uid"])):
+                return wrong
         return ""
-
-
-def labelled(page: Object) -> bool:
-    return SLOT_LABEL in (page["metadata"].get("labels") or {})
 
 
 def site_controller(member: str, oracle: Oracle) -> Controller:

@@ -88,6 +88,12 @@ MISTAKES = {
         "the layers of shards.stores",
         "shards.stores.postings -> shards.stores.store",
     ),
+    "an oracle that knows what plays it": Mistake(
+        "chaos/simulation/oracles/scene.py",
+        "import chaos.simulation.protocol.run",
+        "the layers of chaos.simulation",
+        "chaos.simulation.oracles.scene -> chaos.simulation.protocol.run",
+    ),
     "a file that nobody placed in its room": Mistake(
         "fleet/rules/misc.py", "", "the layers of fleet.rules", "- fleet.rules.misc"
     ),

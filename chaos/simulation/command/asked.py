@@ -26,7 +26,7 @@ class Asked:
     first_seed: int | None
     seconds: float | None
     jobs: int | None
-    depth: Depth
+    depth: Depth | None
     stop_at: int | None
     keep_going: bool
     broken_rule: str
@@ -42,6 +42,10 @@ class Asked:
         """Whether it is about one history."""
         return self.seed is not None or self.scenario is not None
 
+    @property
+    def depth_of_seeds(self) -> Depth:
+        return self.depth or "protocol"
+
     def check(self) -> None:
         """Raises click.UsageError for options that exclude each other or miss another."""
         many, one = ("seeds", "first_seed", "seconds", "jobs", "stop_at", "keep_going"), ("trace", "shrink", "output")
@@ -53,6 +57,16 @@ class Asked:
             if wrong(self):
                 raise click.UsageError(why)
 
+    def output_file(self, seed: int) -> Path:
+        """What --shrink writes; the scenario that it was asked about stays."""
+        if self.output is not None:
+            return self.output
+        return (
+            Path(f"seed-{seed}.yaml")
+            if self.scenario is None
+            else self.scenario.with_stem(f"{self.scenario.stem}-shorter")
+        )
+
     def campaign(self) -> Campaign:
         """Fresh seeds where none were named; one process a core; to the first failure."""
         seeds = self.seeds if self.seeds is not None or self.seconds is not None else SEEDS
@@ -62,7 +76,7 @@ class Asked:
             seeds=seeds,
             seconds=self.seconds,
             jobs=jobs if seeds is None else min(jobs, seeds),
-            depth=self.depth,
+            depth=self.depth_of_seeds,
             broken_rule=self.broken_rule,
             stop_at=None if self.keep_going else self.stop_at or 1,
         )
@@ -79,11 +93,19 @@ _WRONG: tuple[tuple[Callable[[Asked], bool], str], ...] = (
         "--seed and --scenario exclude each other: each is one history",
     ),
     (
+        lambda asked: asked.depth is not None and asked.scenario is not None,
+        "--depth is for seeds; a scenario file says itself at which depth it is played: depth: stack",
+    ),
+    (
         lambda asked: asked.output is not None and not asked.shrink,
         "--output needs --shrink: it is the file that --shrink writes",
     ),
     (
         lambda asked: asked.shrink and asked.trace,
         "--shrink and --trace exclude each other: shrink first, then trace the file that it writes",
+    ),
+    (
+        lambda asked: asked.shrink and asked.as_json,
+        "--shrink and --json exclude each other: the file that --shrink writes is for programs too",
     ),
 )

@@ -65,16 +65,11 @@ class Pages:
 
     def __init__(self, show: Print) -> None:
         self._show = show
-        self._gone: BrokenPipeError | None = None
+        self._has_reader = True
 
     def put(self, text: str) -> None:
-        if self._gone is None:
+        if self._has_reader:
             try:
                 self._show(text)
-            except BrokenPipeError as gone:
-                self._gone = gone
-
-    def close(self) -> None:
-        """Raises BrokenPipeError when the reader has gone."""
-        if self._gone is not None:
-            raise self._gone
+            except BrokenPipeError:
+                self._has_reader = False

@@ -24,8 +24,9 @@ def check(rule: str, depth: str) -> None:
 
 
 def lines() -> Iterator[str]:
-    """One a rule: its name, which it is, where it can be missed, and what it says."""
+    """One a rule, below a headline: its name, which it is, where it can be missed, and what it says."""
     widest = max(map(len, REMOVALS), default=0)
     numbers = max((len(removal.rule) for removal in REMOVALS.values()), default=0)
+    yield f"{'--break':<{widest}}  {'rule':<{numbers}}  {'depth':<8}  what the rule says"
     for name, removal in sorted(REMOVALS.items()):
-        yield f"{name:<{widest}}  {removal.rule:<{numbers}}  {'/'.join(removal.depths):<14}  {removal.sentence}"
+        yield f"{name:<{widest}}  {removal.rule:<{numbers}}  {'/'.join(removal.depths):<8}  {removal.sentence}"

@@ -38,9 +38,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--depth",
     type=click.Choice(["protocol", "stack"]),
-    default="protocol",
-    show_default=True,
-    help="protocol: who owns what, with played shards. stack: informers, queues, gates and demo reconcilers as well.",
+    help="protocol: who owns what, with played shards. stack: informers, queues, gates and demo reconcilers as well. "
+    "Default: protocol.",
 )
 @click.option("--stop-at", type=click.IntRange(min=1), metavar="FAILURES", help="End after so many. Default: 1.")
 @click.option("--keep-going", is_flag=True, help="Play all seeds, whatever fails.")
@@ -53,7 +52,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--shrink", is_flag=True, help="With --seed or --scenario: find a shorter history that fails in the same way."
 )
-@click.option("--output", type=_FILE, help="With --shrink: the file to write. Default: seed-N.yaml.")
+@click.option(
+    "--output", type=_FILE, help="With --shrink: the file to write. Default: seed-N.yaml, or FILE-shorter.yaml."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object; the rest goes to stderr.")
 def sim(**options: Any) -> int:
     """Play histories of a simulated fleet in virtual time: real workers and coordinators, and everything that can go
@@ -74,16 +75,16 @@ def sim(**options: Any) -> int:
         return 0
     asked.check()
     if not asked.is_one:
-        rules.check(asked.broken_rule, asked.depth)
+        rules.check(asked.broken_rule, asked.depth_of_seeds)
         return _campaign(asked.campaign(), asked.as_json)
     from chaos.simulation.command.history import plan_of
 
-    plan = plan_of(asked.seed, asked.scenario, asked.depth)
+    plan = plan_of(asked.seed, asked.scenario, asked.depth_of_seeds)
     rules.check(asked.broken_rule, plan.depth)
     if asked.shrink:
         from chaos.simulation.command.shorter import shortened
 
-        return shortened(plan, asked.broken_rule, asked.output or Path(f"seed-{plan.seed}.yaml"), click.echo)
+        return shortened(plan, asked.broken_rule, asked.output_file(plan.seed), click.echo)
     return _history(plan, asked.broken_rule, asked.trace, asked.as_json)
 
 
@@ -112,7 +113,6 @@ def _history(plan: Plan, broken_rule: str, trace: bool, as_json: bool) -> int:
     outcome = play(plan, broken_rule, out.put if trace else None)
     for text in ending_lines(outcome):
         out.put(text)
-    out.close()
     if as_json:
         click.echo(msgspec.json.encode(outcome).decode())
     return EXIT_RUN_TIME if outcome.breaches else 0

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 from chaos.simulation.happenings import Restored, Written
 from chaos.simulation.oracles.oracle import Oracle
-from chaos.simulation.oracles.scene import HAND, Scene, held
+from chaos.simulation.oracles.scene import HAND, WIRE_SECONDS, Scene, held
 from chaos.simulation.outcome import Breach
 from fleet.devcluster.checkers.locks import FewMoves as FewMovesChecker
 from fleet.devcluster.checkers.locks import WholeSpace as WholeSpaceChecker
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import Kind
-from fleet.records.record import ShardMap, ShardRecord, StoredMap
+from fleet.records.record import MemberRecord, ShardMap, ShardRecord, StoredMap
 from shards.keyrange import SPACE, KeyRange
 
 
@@ -73,7 +73,8 @@ class WholeSpace(Oracle):
 
 class FewMoves(Oracle):
     """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
-    last: who joins anew has left before."""
+    last: who joins anew has left before, and of who joined a moment ago the writer of a map may not have heard yet. A
+    range that is given back to who holds it has not moved."""
 
     id, sentence = FewMovesChecker.id, FewMovesChecker.sentence
 
@@ -82,13 +83,26 @@ class FewMoves(Oracle):
         self._stay: dict[str, int] = {}
         self._first_targets: frozenset[str] | None = None
         self._moved = 0
+        self._joined: dict[str, tuple[int, float]] = {}
+        """By member: its epoch, and since when."""
 
     def hears_restored(self, restored: Restored) -> None:
         self._first_targets = None
 
     def hears_written(self, written: Written) -> None:
-        if written.kind is not Kind.MAP:
-            return
+        if written.kind is Kind.MEMBER:
+            self._note(written)
+        elif written.kind is Kind.MAP:
+            self._map(written)
+
+    def _note(self, written: Written) -> None:
+        new = written.after
+        if isinstance(new, MemberRecord) and new.holder is not None:
+            known = self._joined.get(new.name)
+            if known is None or known[0] != new.epoch or written.before is None:
+                self._joined[new.name] = new.epoch, written.at
+
+    def _map(self, written: Written) -> None:
         old, new = written.before, written.after
         if (
             not isinstance(old, StoredMap)
@@ -102,7 +116,12 @@ class FewMoves(Oracle):
         there = self._there(old.map)
         if self._first_targets is None or there != self._stay:
             self._first_targets, self._stay, self._moved = frozenset(old.map.targets), there, 0
-        moved = sum(a in there and a != b for a, b in zip(old.map.targets, new.map.targets, strict=True))
+        holders, heard_by = held(self.scene.shards()), written.sent_at - WIRE_SECONDS
+        moved = 0
+        for each, a, b in zip(old.map.ranges, old.map.targets, new.map.targets, strict=True):
+            holder = holders.get(each)
+            back = holder is not None and holder.member == b
+            moved += a in there and a != b and not back and self._joined.get(a, (0, 0.0))[1] <= max(heard_by, 0.0)
         self._moved += moved
         if moved and self._moved > (allowed := self._allowed(new.map)):
             what = f"map {new.map.version} moves {self._moved} ranges of living members; {allowed} would do"
@@ -121,4 +140,5 @@ class FewMoves(Oracle):
         members = set(new.targets) - {""}
         joined = len(members - self._first_targets)
         share = len(new.targets) / max(1, len(members | self._stay.keys()))
-        return math.ceil(1.05 * share * max(1, joined)) + Bounds().moves
+        # With more members than ranges a fair share is less than a range, and who is given one has taken a whole one.
+        return max(joined, math.ceil(1.05 * share * max(1, joined))) + Bounds().moves

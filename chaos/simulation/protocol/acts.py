@@ -12,6 +12,7 @@ from chaos.simulation.protocol.things import THINGS, ThingWatcher, act_of, key_o
 from shards.errors import Conflict, Undrained
 from shards.gates.own_writes import Barrier, OwnWrites
 from shards.ownership.tenure import Tenure
+from shards.reconciling.engine import NO_TENURE_SECONDS
 from shards.versions import newest
 
 THINK_SECONDS = 0.02
@@ -55,6 +56,9 @@ class Acts:
         self._running: dict[str, Act] = {}
         self._reading: dict[str, Any] = {}
         self._blocked: set[str] = set()
+        self._lapsed: set[str] = set()
+        """They wait for a late renewal: its answer may make the tenure valid again."""
+        self._look_again: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -76,7 +80,10 @@ class Acts:
                 self._read(uid)
             return
         self._blocked.discard(uid)
-        if thing.observed >= thing.generation or not tenure.valid(self._clock()):
+        if thing.observed >= thing.generation:
+            return
+        if not tenure.valid(self._clock()):
+            self._wait_for_tenure(uid)
             return
         rng = self._player.rng
         act = self._running[uid] = Act(thing, tenure, rng.random() < STUBBORN)
@@ -87,6 +94,18 @@ class Acts:
     def go_on(self) -> None:
         """The view has moved: what waited for it may run."""
         for uid in sorted(self._blocked):
+            self.wake(uid)
+
+    def _wait_for_tenure(self, uid: str) -> None:
+        """As an engine does, which keeps its queue: a tenure that has lapsed is over only when its owner says so."""
+        self._lapsed.add(uid)
+        if self._look_again is None:
+            self._look_again = asyncio.get_running_loop().call_later(NO_TENURE_SECONDS, self._wake_lapsed)
+
+    def _wake_lapsed(self) -> None:
+        self._look_again = None
+        lapsed, self._lapsed = self._lapsed, set()
+        for uid in sorted(lapsed):
             self.wake(uid)
 
     def _send(self, act: Act) -> None:
@@ -149,6 +168,10 @@ class Acts:
     async def end(self, grace_seconds: float) -> None:
         """Nothing begins any more. What runs may end by itself, and is cancelled after the grace. Raises Undrained."""
         self._tenure = None
+        if self._look_again is not None:
+            self._look_again.cancel()
+            self._look_again = None
+        self._lapsed.clear()
         for request in self._reading.values():
             request.abandon()
         self._reading.clear()

@@ -20,8 +20,8 @@ class Request:
 
     history: of the server, when it was sent; one that is restored has other connections. direct: `done` only wakes a
     task of the sender, and may be called by anybody. over: its sender has its answer, or waits for none. gone: its
-    sender has closed the connection, and nothing of it is sent again. late: its sender has seen a broken connection, or
-    the server has held it back.
+    sender has closed the connection, and nothing of it is sent again. late: it arrives after its sender has
+    seen a broken connection or closed it, or the server has held it back.
     """
 
     __slots__ = (

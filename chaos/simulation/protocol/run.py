@@ -70,7 +70,7 @@ class _History:
             fleet.network.at(START_SECONDS * self._rng.random(), fleet.start, name)
         Conductor(plan, fleet, now=lambda: fleet.now, call_at=self._call_at, hear=self._hear).start()
         at = CHANGE_SECONDS * self._rng.random()
-        while at < plan.chaos_seconds:
+        while plan.shape.objects and at < plan.chaos_seconds:
             fleet.network.at(at, fleet.touch, self._rng.randrange(plan.shape.objects))
             at += CHANGE_SECONDS * self._rng.random()
         overdue_at = plan.chaos_seconds + jury.settle_seconds

@@ -13,6 +13,7 @@ from chaos.simulation.happenings import Happening, Restored, Written
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.network import Network
 from fleet.backends.local_store import LocalStore, Step, Unreadable
+from shards.errors import Expired
 
 OBJECTS = "objects"
 """The collection of the objects that the fleet works on; those of records are called by their kinds."""
@@ -131,6 +132,8 @@ class Server:
         self.brown_out = False
         self.history = 0
         """How often it was restored."""
+        self._restored_to = 0
+        """The version at which the present history of the records began."""
         self._log: dict[Hashable, list[Event]] = {}
         self.hear = hear
         self.request: Arrived | None = None
@@ -169,6 +172,7 @@ class Server:
         self.history += 1
         backup.revision += self.history % HISTORIES - backup.revision % HISTORIES
         self.store.restore(backup)
+        self._restored_to = self.store.revision
         self._log = {OBJECTS: self._log.get(OBJECTS, [])}
         self._backups = [(0.0, backup)]
         self.hear(Restored(self.network.now))
@@ -196,7 +200,10 @@ class Server:
             each.happened(event)
 
     def since(self, front_end: FrontEnd, collection: Hashable, version: int) -> list[Event]:
-        """What the front end knows to have happened after that version."""
+        """What the front end knows to have happened after that version. Raises Expired: after a restore a server starts
+        with an empty cache of events, and cannot say what there was between an earlier version and the backup."""
+        if collection is not OBJECTS and version < self._restored_to:
+            raise Expired(410, "Expired", "too old resource version")
         found = []
         for event in reversed(self._log.get(collection, ())):
             if event.version <= version:

@@ -222,8 +222,9 @@ class Watcher:
             raise Expired(410, "Expired", "too old resource version")
         server = self.wire.server
         front_end = self.wire.rng.choice(server.front_ends)
+        missed = server.since(front_end, self.collection, version)
         watch = OpenWatch(self, front_end)
-        for event in server.since(front_end, self.collection, version):
+        for event in missed:
             watch.push(event)
         return watch
 

@@ -150,6 +150,7 @@ class Wire:
             self._break_off(request)
             return
         answer, error = None, None
+        request.late = request.late or request.gone
         try:
             answer = self.server.carry_out(request)
         except Exception as raised:  # what the server answers

@@ -33,20 +33,25 @@ class Catch(NamedTuple):
         return f"{self.name}: {self.oracle} at seed {self.seed} ({self.seeds} played): {self.what}"
 
 
-def table(catches: Mapping[str, Catch]) -> str:
-    """In order of the rules."""
+def table(catches: Mapping[str, Catch], page: str = "") -> str:
+    """In order of the rules. page: what it says of removals without a catch stays."""
     lines = ["| rule | removed | found by | seeds until then | experiment |", "|---|---|---|---|---|"]
+    known = {line.split("`")[-2].removeprefix("--break "): line for line in page.splitlines() if line.endswith("` |")}
     for name, removal in REMOVALS.items():
         catch = catches.get(name)
-        if catch is None:
-            continue
-        if catch.oracle:
-            seeds, what = f"{catch.seeds:,}" if catch.seeds else "a scenario", catch.what.replace("|", "/")
-            row = f"{catch.oracle} | {seeds} | {what}: `--break {name}`"
-        else:
-            row = f"nothing | none in {catch.seeds:,} | {removal.covered or 'Not found yet.'} `{name}`"
-        lines.append(f"| {removal.rule} | {removal.sentence} | {row} |")
+        if catch is not None:
+            lines.append(f"| {removal.rule} | {removal.sentence} | {_found(catch, removal.covered)} |")
+        elif name in known:
+            lines.append(known[name])
     return "\n".join(lines)
+
+
+def _found(catch: Catch, covered: str) -> str:
+    """The columns of what found it."""
+    if not catch.oracle:
+        return f"nothing | none in {catch.seeds:,} | {covered or 'Not found yet.'} `{catch.name}`"
+    seeds, what = f"{catch.seeds:,}" if catch.seeds else "a scenario", catch.what.replace("|", "/")
+    return f"{catch.oracle} | {seeds} | {what}: `--break {catch.name}`"
 
 
 def with_table(page: str, rows: str) -> str:

@@ -165,11 +165,11 @@ REMOVALS = (
         "I1 I23",
         (Tenure, "deadline", _no_deadline),
     ),
-    found_by(
+    redundant(
         "decision 3",
         "renews-late",
         "A member that ran past its deadline starts again.",
-        "I9",
+        "To renew late is safe as long as the write succeeds; starting again is one path less to prove.",
         (*_MEMBER, _with(_Late)),
         (Member, "until", _goes_on_late),
         (Member, "until_of", _true_until),

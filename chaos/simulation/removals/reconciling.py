@@ -7,7 +7,7 @@ from typing import Any
 
 import shards.ownership.fenced
 from chaos.simulation.plan import Depth
-from chaos.simulation.removals.removal import Removal, Swap, always, swapping
+from chaos.simulation.removals.removal import Removal, Swap, always
 from fleet.rules.membership import MemberWatch
 from shards.gates import handover_gate
 from shards.gates.handover_gate import HandoverGate
@@ -29,7 +29,7 @@ Rule = Callable[..., Any]
 
 def shown_by(rule: str, name: str, sentence: str, expects: str, *swaps: Swap) -> Removal:
     """One that the stack shows. expects: ids, with spaces between."""
-    return Removal(name, rule, sentence, STACK, tuple(expects.split()), swapping(*swaps))
+    return Removal(name, rule, sentence, STACK, tuple(expects.split()), swaps)
 
 
 # -- requests --------------------------------------------------------------------------------------------------------

@@ -115,9 +115,10 @@ def main(arguments: list[str] | None = None) -> int:
         click.echo(catch.sentence)
         if given.write and scenario:
             (SCENARIOS / f"{catch.name}.yaml").write_text(scenario, encoding="utf-8")
-    if given.write and not given.names:
+    if given.write:
         page = Path(PAGE)
-        page.write_text(with_table(page.read_text(encoding="utf-8"), table(catches)), encoding="utf-8")
+        said = page.read_text(encoding="utf-8")
+        page.write_text(with_table(said, table(catches, said)), encoding="utf-8")
     missed = [name for name, each in catches.items() if REMOVALS[name].expects and not each.oracle]
     return 1 if missed else 0
 

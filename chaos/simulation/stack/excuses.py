@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Container
 
 from chaos.simulation.plan import Plan
 
@@ -35,7 +35,3 @@ def _posted_again(what: str) -> str:
     """The name of the child that was posted again; "" where the finding is another one."""
     path, posted, _ = what.partition(" was posted again")
     return path.rpartition("/")[2] if posted else ""
-
-
-Excuse = Callable[[str, str], bool]
-"""By the id of the oracle, and what it found."""

@@ -62,22 +62,30 @@ class Truth:
         name, spec, metadata = site["metadata"]["name"], site["spec"], site["metadata"]
         if metadata.get("deletionTimestamp"):
             return f"{name} is being deleted still"
-        wanted = {f"{name}-{index}" for index in range(spec["pages"])}
-        # What lost its label and is not wanted any more can be found by nobody.
-        pages = [each for each in pages if labelled(each) or each["metadata"]["name"] in wanted]
-        status = site.get("status") or {}
-        if not all(map(labelled, pages)):
-            return f"{name} has a page that no view shows"
-        if status.get("pages") != spec["pages"] or status.get("text") != spec["text"]:
-            return f"{name}: the status is {status}, the spec {spec}"
-        if len(pages) != spec["pages"]:
-            return f"{name} has {len(pages)} pages, the spec says {spec}"
-        if spec["mode"] != "generate" and any(page.get("data") != {"text": spec["text"]} for page in pages):
-            return f"{name}: a page has another text than {spec}"
+        if wrong := unlike_spec(site, pages):
+            return wrong
         rented = metadata["uid"] in self._cloud.rented
         if spec["mode"] == "rented" and not (rented and FINALIZER in metadata.get("finalizers", ())):
             return f"{name} has no address"
         return ""
+
+
+def unlike_spec(site: Object, pages: list[Object]) -> str:
+    """What of a site's status, or of the pages that it owns, is not as its spec says; "" when all is."""
+    name, spec = site["metadata"]["name"], site["spec"]
+    wanted = {f"{name}-{index}" for index in range(spec["pages"])}
+    # What lost its label and is not wanted any more can be found by nobody.
+    pages = [each for each in pages if labelled(each) or each["metadata"]["name"] in wanted]
+    status = site.get("status") or {}
+    if not all(map(labelled, pages)):
+        return f"{name} has a page that no view shows"
+    if status.get("pages") != spec["pages"] or status.get("text") != spec["text"]:
+        return f"{name}: the status is {status}, the spec {spec}"
+    if len(pages) != spec["pages"]:
+        return f"{name} has {len(pages)} pages, the spec says {spec}"
+    if spec["mode"] != "generate" and any(page.get("data") != {"text": spec["text"]} for page in pages):
+        return f"{name}: a page has another text than {spec}"
+    return ""
 
 
 def labelled(page: Object) -> bool:

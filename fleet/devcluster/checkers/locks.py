@@ -179,7 +179,8 @@ class FewMoves(Invariant):
         members = set(new.targets) - {""}
         joined = len(members - before)
         share = len(new.targets) / max(1, len(members | stay))
-        return math.ceil(1.05 * share * max(1, joined)) + self.bounds.moves
+        # With more members than ranges a fair share is less than a range, and who is given one has taken a whole one.
+        return max(joined, math.ceil(1.05 * share * max(1, joined))) + self.bounds.moves
 
 
 class Mutex(Invariant):

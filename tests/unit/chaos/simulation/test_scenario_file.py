@@ -90,6 +90,11 @@ def test_workers_of_a_storm_and_twins_can_be_struck() -> None:
             "write 0 to 1",
         ),
         (
+            "seed: 1\nchaos_seconds: 4\nstrikes: [{strike: leave, at: 4, process: a}]",
+            "strikes[0].at",
+            "write less than chaos_seconds, which is 4",
+        ),
+        (
             "seed: 1\nshape: {workers: 1}\nstrikes: [{strike: leave, at: 1, process: a}]",
             "strikes[0].back_after",
             "no worker would be left",
@@ -109,6 +114,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"seed: \xff")
     with pytest.raises(ConfigError, match="not UTF-8"):
         read(tmp_path / "latin.yaml")
+    (tmp_path / "wrong.yaml").write_text("seed: 1\nshapes: {}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"wrong\.yaml: shapes: there is no such field"):
+        read(tmp_path / "wrong.yaml")
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 import pytest
 
-from chaos.simulation.plan import Plan
+from chaos.simulation.aimed import AIMED_AT, AIMED_EVERY, AIMS, is_aimed
+from chaos.simulation.plan import Plan, worker_name
 from chaos.simulation.strikes import (
     AnyStrike,
     ClockRate,
@@ -53,6 +54,21 @@ def test_a_seed_draws_the_same_plan_every_time() -> None:
     assert draw(17) != draw(18)
 
 
+def test_aimed_seeds_are_a_class_of_the_protocol_depth_alone() -> None:
+    aimed_seeds = [seed for seed in range(64) if is_aimed(seed)]
+    assert aimed_seeds == [1, 17, 33, 49]
+    assert {draw(seed, "stack").shape.standby_deadline_seconds for seed in range(1, 2000, 16)} <= {1.5, 6.0}
+    assert not any(is_beyond(seed) or patience_seconds(seed) for seed in SEEDS if is_aimed(seed))
+
+
+def test_each_aim_has_its_turn() -> None:
+    kinds = {
+        tuple(sorted({type(each).__name__ for each in draw(AIMED_AT + AIMED_EVERY * turn).strikes}))
+        for turn in range(len(AIMS))
+    }
+    assert len(kinds) >= len(set(AIMS))
+
+
 def test_both_depths_draw_their_own() -> None:
     assert draw(17, "stack").depth == "stack"
     assert draw(17, "stack").strikes != draw(17, "protocol").strikes
@@ -86,7 +102,8 @@ def test_strikes_are_in_order_and_within_the_chaos(plans: list[Plan]) -> None:
 
 def test_who_is_struck_is_there(plans: list[Plan]) -> None:
     for plan in plans:
-        names = {*plan.shape.worker_names, *plan.shape.agent_names}
+        joined = sum(each.workers for each in of(plan, Storm)) if is_aimed(plan.seed) else 0
+        names = {*map(worker_name, range(plan.shape.workers + joined)), *plan.shape.agent_names}
         assert {each.process for each in plan.strikes if hasattr(each, "process")} <= names
         assert all(each.replica < plan.shape.replicas for each in of(plan, StaleReplica))
 
@@ -139,7 +156,7 @@ def test_some_histories_last_until_what_has_left_is_collected(plans: list[Plan])
     assert len(long) == len(plans) // COLLECTS_EVERY
     for plan in [*long, draw(FORGETS_EVERY - 2)]:
         assert plan.chaos_seconds > patience_seconds(plan.seed)
-    assert max(plan.chaos_seconds for plan in plans if plan not in long) < 7
+    assert max(plan.chaos_seconds for plan in plans if plan not in long and not is_aimed(plan.seed)) < 7
 
 
 def test_layouts_change_a_few_times_only(plans: list[Plan]) -> None:

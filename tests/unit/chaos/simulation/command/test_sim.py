@@ -18,6 +18,8 @@ from chaos.simulation.outcome import Breach, Outcome, Say
 from chaos.simulation.plan import Plan
 from chaos.simulation.scenario_file import read
 from chaos.simulation.strikes import Crash
+from fleet.commands.exit_codes import EXIT_CONFIG, EXIT_INTERRUPTED
+from shards.errors import ConfigError
 
 
 class Told(NamedTuple):
@@ -32,6 +34,9 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Told:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        code = EXIT_CONFIG
     captured = capsys.readouterr()
     return Told(code, captured.out, captured.err)
 
@@ -68,6 +73,9 @@ REFUSED = {
     "two histories": (["--seed", "1", "--scenario", "x.yaml"], "exclude each other"),
     "no end and an end": (["--keep-going", "--stop-at", "2"], "exclude each other"),
     "a file for nothing": (["--seed", "1", "--output", "x.yaml"], "--output needs --shrink"),
+    "figures of what is sought": (["--seed", "1", "--shrink", "--json"], "--shrink and --json exclude each other"),
+    "a depth beside the one in the file": (["--scenario", "x.yaml", "--depth", "stack"], "a scenario file says itself"),
+    "a file in no directory": (["--seed", "1", "--shrink", "--output", "none/x.yaml"], "--output: none/x.yaml cannot"),
     "a trace of what is sought": (["--seed", "1", "--shrink", "--trace"], "shrink first"),
     "a rule that is none": (["--seed", "1", "--break", "claim-retire"], "did you mean claim-retired?"),
     "a rule of the other depth": (["--depth", "stack", "--break", "claim-retired"], "at protocol depth only"),
@@ -134,6 +142,37 @@ def test_a_failing_history_is_shrunk_into_a_file(
         f"2 strikes became 1, in {found}",
         f"  replay: fleet sim --scenario {found} --trace",
     ]
+    assert found.read_text().startswith("# I1 is broken at 2.000 s: two act\nseed: ")
+
+
+def test_the_scenario_that_is_shrunk_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], played: list[Plan]
+) -> None:
+    file = tmp_path / "seed-5.yaml"
+    file.write_text(SCENARIO)
+    told(capsys, "--scenario", str(file), "--shrink")
+
+    assert file.read_text() == SCENARIO
+    assert len(read(tmp_path / "seed-5-shorter.yaml").strikes) == 1
+
+
+def test_ctrl_c_ends_the_search_with_the_shortest_that_was_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], played: list[Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, found = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    file.write_text(SCENARIO)
+    run = depths.run
+
+    def impatient(plan: Plan) -> Outcome:
+        if any([type(each) for each in other.strikes] == [Crash] for other in played):
+            raise KeyboardInterrupt
+        return run(plan)
+
+    monkeypatch.setattr(shorter, "run", impatient)
+    outcome = told(capsys, "--scenario", str(file), "--shrink", "--output", str(found))
+
+    assert outcome.code == EXIT_INTERRUPTED
+    assert [type(each) for each in read(found).strikes] == [Crash]
 
 
 def test_a_history_that_breaks_nothing_cannot_be_shrunk(
@@ -190,5 +229,3 @@ def test_a_reader_that_goes_away_does_not_end_the_history() -> None:
         pages.put(text)
 
     assert shown == ["a", "b"]
-    with pytest.raises(BrokenPipeError):
-        pages.close()

@@ -78,6 +78,47 @@ def test_a_rebalance_that_gives_those_who_joined_their_share_is_right() -> None:
     assert (history.said, history.checks) == ([], 1)
 
 
+def test_of_many_who_joined_each_that_is_given_a_range_has_taken_a_whole_one() -> None:
+    for targets, said in (
+        (("a", "b", "c", "d"), []),
+        (("b", "b", "b", "b"), ["map 2 moves 4 ranges of living members; 2 would do"]),
+    ):
+        history = History(FewMoves)
+        history.map(1.0, "agent-1/1", 1, ("a",) * 4)
+        for name in "abcdefghijklmnop":
+            history.member(1.0, f"{name}/1", name, 1)
+        history.map(2.0, "agent-1/1", 2, targets)
+        assert history.said == said
+
+
+def test_who_joined_a_moment_ago_may_be_taken_for_gone() -> None:
+    for joined_at, said in (
+        (4.5, []),
+        (3.0, ["map 3 moves 8 ranges of living members; 6 would do"]),
+    ):
+        history = History(FewMoves)
+        for name in ("a", "b"):
+            history.member(1.0, f"{name}/1", name, 1)
+        history.map(2.0, "agent-1/1", 1, ("a",) * 4 + ("b",) * 4)
+        history.member(joined_at, "a/2", "a", 3)
+        history.map(5.0, "agent-1/1", 2, ("b",) * 8)
+        history.map(5.5, "agent-1/1", 3, ("a",) * 4 + ("b",) * 4)
+        assert history.said == said
+
+
+def test_a_range_that_is_given_back_to_who_holds_it_has_not_moved() -> None:
+    for holder, said in (("a@1", []), ("", ["map 3 moves 4 ranges of living members; 3 would do"])):
+        history = History(FewMoves)
+        for name in ("a", "b"):
+            history.member(0.0, f"{name}/1", name, 1)
+        history.map(1.0, "agent-1/1", 1, ("a", "a"))
+        for each in (FIRST, SECOND):
+            history.shard(1.5, "a/1", each, epoch=2, holder=holder)
+        history.map(2.0, "agent-1/1", 2, ("b", "b"))
+        history.map(3.0, "agent-1/1", 3, ("a", "a"))
+        assert history.said == said
+
+
 def test_one_that_moves_everything_is_found_also_over_several_maps() -> None:
     history = History(FewMoves)
     history.map(1.0, "agent-1/1", 1, ("a",) * 8)

@@ -67,3 +67,9 @@ def test_a_lost_answer_changes_nothing() -> None:
 def test_no_promise_is_broken(seed: int) -> None:
     outcome = run_protocol(draw(seed, "protocol"))
     assert outcome.breaches == ()
+
+
+def test_a_fleet_without_objects_settles_too() -> None:
+    outcome = run_protocol(Plan(seed=1, shape=Shape(workers=1, agents=1, shards=1, objects=0), chaos_seconds=2.0))
+    assert outcome.breaches == ()
+    assert outcome.settled_seconds is not None

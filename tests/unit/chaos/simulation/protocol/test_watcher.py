@@ -131,6 +131,20 @@ def test_after_a_restore_it_finds_that_history_went_back() -> None:
         assert watched.watcher.regressions == 1
 
 
+def test_who_slept_through_a_restore_does_not_resume_a_history_that_the_server_does_not_remember() -> None:
+    with bench() as world:
+        write(world)
+        watched = Watched(world)
+        world.process.pause()
+        write(world, "bob")
+        world.server.backup()
+        world.server.restore(0.0)
+        world.advance(1.0)
+        world.process.resume()
+        world.advance(5.0)
+        assert shown(watched) == {"ann": 0, "bob": 0}
+
+
 def test_a_paused_process_sees_nothing() -> None:
     with bench() as world:
         watched = Watched(world)

@@ -153,6 +153,14 @@ def test_of_what_was_given_up_in_a_brown_out_some_lands_all_the_same() -> None:
         assert 10 < world.count < 40
 
 
+def test_what_arrives_after_its_sender_has_given_up_is_late() -> None:
+    with bench() as world:
+        world.wire.set(to_server=True, to_client=True, extra_seconds=4.0)
+        patient, other = world.send(seconds=20.0), world.send(seconds=0.001)
+        world.advance(9.0)
+        assert (world.count, patient.late, other.late) == (2, False, True)
+
+
 def test_a_restored_server_knows_nothing_of_requests_from_before() -> None:
     with bench() as world:
         world.wire.late, world.wire.late_seconds = 1, 1.0

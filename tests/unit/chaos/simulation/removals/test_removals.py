@@ -66,3 +66,9 @@ def test_a_table_takes_the_place_of_the_one_before() -> None:
     assert with_table(page, "new") == f"# Rules\n\n{BEGIN}\nnew\n{END}\n\nrest\n"
     with pytest.raises(ValueError, match="no table between its marks"):
         with_table("# Rules\n", "new")
+
+
+def test_rows_of_removals_that_were_not_searched_stay() -> None:
+    known = table({"act-after-deadline": Catch("act-after-deadline", 23, 22, "I1", "two act")})
+    rows = table({"outlived": Catch("outlived", 1000)}, known).splitlines()
+    assert [row.split("`")[-2] for row in rows[2:]] == ["--break act-after-deadline", "outlived"]

@@ -138,6 +138,13 @@ class TestFewMoves:
         found = judged("I22", story)
         assert (found.outcome, found.checks) == (HELD, 1)
 
+    def test_of_many_who_join_each_that_is_given_a_range_takes_a_whole_one(self, story: Chronicle) -> None:
+        story.layout(1, ("a", "a", "a", "a"), QUARTERS)
+        for name in "bcdefghijklmnop":
+            story.member(name, 1)
+        story.layout(2, ("a", "b", "c", "d"), QUARTERS)
+        assert judged("I22", story).outcome == HELD
+
     def test_a_shuffle_is_found(self, story: Chronicle) -> None:
         targets = ("a",) * 8 + ("b",) * 8
         boundaries = tuple(SPACE // 16 * i for i in range(16))
