@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from fleet.records.filter_record import FilterRecord
 from fleet.records.report_record import RolloutRecord, ShardLoad
+from fleet.rules.handover import Phase
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report
@@ -30,7 +31,12 @@ def report_of(
 ) -> Report:
     """said: what others must know; it is all that is told where the figures fail, for a membership must not end with
     them. now: boot-clock reading; today: the same moment, in seconds since 1970."""
-    held = {each: runner for each, runner in runners.items() if runner.shard is not None and runner.holding}
+    # What is drained is nobody's to tell of: its release may have landed, and the next owner tells of it by now.
+    held = {
+        each: runner
+        for each, runner in runners.items()
+        if runner.shard is not None and runner.holding and runner.local.phase is not Phase.DRAINED
+    }
     try:
         loads = _loads(held)
         return replace(
