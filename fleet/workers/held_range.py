@@ -54,8 +54,11 @@ class HeldRange:
         }
 
     def load(self) -> ShardLoad | None:
-        """For the member record; None while the range is not held."""
-        return shard_load(self.shard) if self.shard is not None and self.holding else None
+        """For the member record; None while the range is not held. What is drained is not worked on any more: its
+        release may have landed, and the next owner may say that it holds the range."""
+        if self.shard is None or not self.holding or self.local.phase is Phase.DRAINED:
+            return None
+        return shard_load(self.shard)
 
     def split_point(self) -> SplitPoint | None:
         """Where it could be split; None while the range is not held."""

@@ -352,6 +352,18 @@ async def test_a_release_whose_answer_was_lost_ends_in_the_same_state(bench: Ben
     assert opened.calls[-1] == "stop"
 
 
+async def test_a_drained_range_is_not_reported_while_its_release_is_on_the_wire(bench: Bench) -> None:
+    await bench.owned()
+    assert bench.runner.load() is not None
+    bench.target = "other"
+    bench.wire.latency = lambda: 1.0
+    await bench.put(standby=Standby(OTHER, 6))
+    await asyncio.sleep(1.5)
+    assert bench.phase is Phase.DRAINED
+    assert bench.runner.holding
+    assert bench.runner.load() is None, "or the lookout would see two owners once the next one has claimed it"
+
+
 async def test_a_range_counts_as_held_while_its_claim_is_on_the_wire(bench: Bench) -> None:
     bench.wire.latency = lambda: 1.0
     await bench.put()
