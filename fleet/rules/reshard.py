@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free
 from fleet.rules.survey import Survey, layout_records, outside
-from shards.keyrange import SPACE, KeyRange, equal_boundaries, range_of
+from shards.keyrange import SPACE, KeyRange, range_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,15 +226,14 @@ def rebuilt(last: ShardMap | None, empty: ShardMap, shards: Iterable[ShardRecord
     active = {each: record for each, record in records.items() if record.status is ShardStatus.ACTIVE}
     if last is None and _covers(active):
         boundaries = tuple(sorted(each.first for each in active))
-        # Ranges of one width are a layout that a count made, maybe not the count that is configured now; any other is
-        # one that was cut since, and stays.
-        of_a_count = boundaries == equal_boundaries(len(boundaries))
+        # Whether it is the layout of the config, one that was cut since, or the middle of a reshard, no record says. So
+        # it is taken for one of its own count: where that is another than the config's, the config's is made again.
         draft = replace(
             draft,
             partition_key=next(iter(active)).key,
             boundaries=boundaries,
             targets=("",) * len(active),
-            base_count=len(boundaries) if of_a_count else draft.base_count,
+            base_count=len(active),
         )
     layout = draft.ranges
     holders = {each: record.holder.member for each, record in active.items() if record.holder is not None}

@@ -310,12 +310,18 @@ def test_a_layout_that_was_rebuilt_is_followed_by_the_one_that_the_config_asked_
     assert followed.ranges == (WHOLE,)
 
 
-def test_a_layout_that_was_cut_since_stays_when_its_map_is_rebuilt() -> None:
+@pytest.mark.parametrize("wanted", [1, 6])
+def test_a_layout_of_which_nobody_knows_how_it_came_to_be_becomes_the_configured_one(wanted: int) -> None:
+    """Cut since, or the middle of a reshard whose coordinator died and whose map was deleted: no record says which."""
     third, rest = KeyRange(0, LOW.last // 2), KeyRange(LOW.last // 2 + 1, WHOLE.last)
-    asked_for = replace(EMPTY, boundaries=(0,), targets=("",), base_count=1, config_version="9")
+    boundaries = equal_boundaries(wanted)
+    asked_for = replace(EMPTY, boundaries=boundaries, targets=("",) * wanted, base_count=wanted, config_version="9")
     found = rebuilt(None, asked_for, [held(third), held(rest)], 40)
-    assert (found.ranges, found.base_count) == ((third, rest), 1)
-    assert next_layout(found, Wanted(1, found.partition_key, "9"), {each: held(each) for each in found.ranges}) is None
+    assert found.ranges == (third, rest)
+    shards = {each: held(each) for each in found.ranges}
+    followed = next_layout(found, Wanted(wanted, found.partition_key, "9"), shards)
+    assert followed is not None
+    assert followed.boundaries == boundaries
 
 
 def test_records_that_are_no_layout_retire_and_the_configured_layout_counts_as_opened() -> None:
