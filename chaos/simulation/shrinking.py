@@ -71,7 +71,7 @@ class _Search:
         self._tell = tell
         self._tried = {plan}
         self._runs = 0
-        self._limited = _is_limited(plan)
+        self._limited = is_limited(plan)
 
     def round(self) -> bool:
         """One try of everything. Whether it made the plan smaller, and runs are left."""
@@ -90,7 +90,7 @@ class _Search:
             check(plan)
         except ConfigError:
             return False
-        if self._limited and not _is_limited(plan):
+        if self._limited and not is_limited(plan):
             return False
         self._runs += 1
         if not self._fails(plan):
@@ -149,7 +149,8 @@ class _Search:
                 return
 
 
-def _is_limited(plan: Plan) -> bool:
+def is_limited(plan: Plan) -> bool:
+    """Whether it is within the limits of the swarm."""
     return tuple(limited(list(plan.strikes), plan.shape, plan.chaos_seconds)) == plan.strikes
 
 
