@@ -44,10 +44,15 @@ class OpenWatch:
         if wire.drops and self._watcher.droppable:
             wire.drops -= 1
             wire.hits["dropped-events"] += 1
+            self._watcher.misses_events = True
             return
         self._due = max(self._due, wire.network.now + wire.latency())
         self._coming.append((self._due, event))
         wire.network.at(self._due, self.flush)
+
+    @property
+    def misses_events(self) -> bool:
+        return self._watcher.misses_events
 
     def flush(self) -> None:
         """What has arrived is handed over."""
@@ -78,7 +83,9 @@ class OpenWatch:
 class Watcher:
     """Follows one collection, from `start` to `close`; both in the process whose it is. See `RecordFeed`.
 
-    droppable: whether a strike may hide events from it.
+    droppable: whether a strike may hide events from it. misses_events: one did, and no list has made up for it. A
+    client cannot know; the server that is restarted to heal it tells nobody what its cache had lost, and everybody
+    lists.
     """
 
     droppable = True
@@ -111,7 +118,7 @@ class Watcher:
         """Answers of earlier turns mean nothing any more."""
         self._timer: asyncio.TimerHandle | None = None
         self._request: Any = None
-        self._gone = self._closed = self._listing = False
+        self._gone = self._closed = self._listing = self.misses_events = False
 
     # -- what a subclass holds --------------------------------------------------------------------------------------
 
@@ -217,7 +224,7 @@ class Watcher:
         return self.wire.server.version(self.collection)
 
     def _open(self, version: int) -> OpenWatch:
-        if self._gone:
+        if self._gone or (self.misses_events and self.wire.healed):
             self._gone = False
             raise Expired(410, "Expired", "too old resource version")
         server = self.wire.server
@@ -238,6 +245,7 @@ class Watcher:
             self._failed(error)
             return
         self.replace(found, version)
+        self.misses_events = False
         self.synced = True
         self.current_at = max(self.current_at, began)
         self.waiters.listed(version)

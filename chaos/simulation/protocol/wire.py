@@ -27,6 +27,9 @@ class OpenStream(Protocol):
 
     author: Process
 
+    @property
+    def misses_events(self) -> bool: ...
+
     def flush(self) -> None: ...
 
     def close(self) -> None: ...
@@ -54,6 +57,7 @@ class Wire:
         self.lost_answers = self.lost_requests = self.late = 0
         self.late_seconds = 0.0
         self.drops = self.truncations = 0
+        self.healed = False
         self.wrote: Callable[[], None] | None = None
         """Called once after the next write that is accepted, before its answer travels."""
         self.streams: list[OpenStream] = []
@@ -221,7 +225,10 @@ class Wire:
     def disarm(self) -> None:
         """Nothing that was ordered for later goes wrong any more; what is held lands."""
         self.lost_answers = self.lost_requests = self.late = self.drops = self.truncations = 0
-        self.wrote = None
+        self.wrote, self.healed = None, True
+        for stream in tuple(self.streams):
+            if stream.misses_events:
+                stream.break_off(gone=True)
         landing, self._landing = self._landing, []
         for request in landing:
             self._carry_out(request)

@@ -88,6 +88,9 @@ def test_a_dropped_event_is_missed_and_later_ones_are_not() -> None:
         write(world, "bob")
         world.advance(3.0)
         assert shown(watched) == {"bob": 0}
+        world.wire.disarm()
+        world.advance(5.0)
+        assert shown(watched) == {"ann": 0, "bob": 0}, "whoever was lied to lists when the server is well again"
 
 
 def test_a_front_end_that_lags_shows_everything_so_much_later() -> None:
