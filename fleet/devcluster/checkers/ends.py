@@ -71,6 +71,9 @@ class Stopped(Invariant):
 
     def _member(self, write: LeaseWrite) -> None:
         old, new = write.member_before, write.member
+        if old is None and new is not None:
+            # Somebody deleted its record, nobody knew its epoch, and it begins anew (R14).
+            self._left.discard((write.owned.fleet, Holder(new.name, new.epoch)))
         if old is not None and old.holder is not None and (new is None or new.epoch != old.epoch or new.holder is None):
             author = write.owned.fleet, Holder(old.name, old.epoch)
             self._end(author)

@@ -137,9 +137,14 @@ class _Round:
     moved: int = 0
 
 
+WRITE_SECONDS = 1.0
+"""From the look at the members to the map that is made of it, at most."""
+
+
 class FewMoves(Invariant):
     """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
-    last: what one map may not move, several in a row may not either."""
+    last: what one map may not move, several in a row may not either. Of who joined a moment ago the writer of a map may
+    not have heard yet, and a range that is given back to who holds it has not moved."""
 
     id = "I22"
     sentence = "A rebalance moves no more than the fair share of those who joined."
@@ -149,9 +154,16 @@ class FewMoves(Invariant):
         super().__init__(bounds)
         self._rounds: dict[str, _Round] = {}
         self._stay: dict[str, frozenset[str]] = {}
+        self._joined: dict[tuple[str, str], float] = {}
+        """By fleet and member: since when its incarnation is there."""
 
     def hears_gap(self, entry: Entry) -> None:
         self._rounds.clear()
+
+    def hears_lease(self, write: LeaseWrite) -> None:
+        old, new = write.member_before, write.member
+        if new is not None and new.holder is not None and (old is None or old.epoch != new.epoch):
+            self._joined[write.owned.fleet, new.name] = write.entry.time
 
     def hears_map(self, write: MapWrite) -> None:
         old, new, fleet = write.before, write.map, write.owned.fleet
@@ -165,8 +177,14 @@ class FewMoves(Invariant):
             self._rounds.pop(fleet, None)
             self._stay[fleet] = stay
         so_far = self._rounds.setdefault(fleet, _Round(frozenset(old.targets)))
+        heard = frozenset(
+            name for name in stay if self._joined.get((fleet, name), -math.inf) <= write.entry.time - WRITE_SECONDS
+        )
+        holders = {each.range: each.holder.member for each in write.owned.shards.values() if each.holder is not None}
         moved = sum(
-            1 for before, after in zip(old.targets, new.targets, strict=True) if before in stay and before != after
+            1
+            for each, before, after in zip(old.ranges, old.targets, new.targets, strict=True)
+            if before in heard and before != after and holders.get(each) != after
         )
         so_far.moved += moved
         allowed = self._allowed(so_far.targets, new, stay)

@@ -7,6 +7,7 @@ import pytest
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.devcluster.judging.judge import judge
 from fleet.devcluster.recording.journal import LATE, LOST
+from fleet.records.object_names import LEASES
 from shards.keyrange import SPACE
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import Notebook, judged
@@ -66,6 +67,13 @@ class TestStopped:
         story.member("a", 2, held=False, by="agent@1")
         story.write("create", LOW, "a@1", name="one")
         assert "after its membership ended" in judged("I23", story).findings[0].what
+
+    def test_who_begins_anew_at_an_epoch_that_nobody_knew_any_more_may_write(self, story: Chronicle) -> None:
+        story.member("a", 2, held=False, by="a@1")
+        story.add("delete", str(LEASES), story.names.member("a"), removed=True)
+        story.member("a", 1, by="a@1")
+        story.write("create", LOW, "a@1", name="one")
+        assert not judged("I23", story).findings
 
     def test_a_write_of_an_earlier_incarnation_is_found(self, story: Chronicle) -> None:
         story.member("a", 2, count=2, by="a@2")

@@ -145,6 +145,15 @@ class TestFewMoves:
         story.layout(2, ("a", "b", "c", "d"), QUARTERS)
         assert judged("I22", story).outcome == HELD
 
+    def test_of_who_has_just_joined_the_writer_of_a_map_may_not_have_heard(self, story: Chronicle) -> None:
+        boundaries = tuple(SPACE // 16 * i for i in range(16))
+        for version, pause in ((1, 0.0), (3, 5.0)):
+            story.layout(version, ("a",) * 2 + ("b",) * 14, boundaries)
+            story.member("b", version + 1)
+            story.wait(pause - 0.5)
+            story.layout(version + 1, ("a",) * 16, boundaries)
+            assert bool(judged("I22", story).findings) == (pause > 0.0)
+
     def test_a_shuffle_is_found(self, story: Chronicle) -> None:
         targets = ("a",) * 8 + ("b",) * 8
         boundaries = tuple(SPACE // 16 * i for i in range(16))
