@@ -19,8 +19,8 @@ What is drawn leaves every promise judgeable. The limits, and why:
 - One seed of 16 of the protocol depth is aimed (`chaos.simulation.aimed`): its strikes are not drawn one by one.
 - Histories are short (1.25 to 3 leases of chaos), but for one seed of 512 and one of 4,096, which last until what has
   left is collected.
-- The store is restored at most once, and no strike starts a process within a lease after it: who starts then cannot
-  know of it (decision 23).
+- The store is restored at most once, and no strike starts a process within a lease after it, or lets one go on that has
+  been paused or cut off since before: who joins then cannot know of it (decision 23).
 """
 
 from __future__ import annotations
@@ -31,7 +31,20 @@ from chaos.simulation import drawing
 from chaos.simulation.aimed import aimed, is_aimed
 from chaos.simulation.drawing import KINDS, Dice, Draw
 from chaos.simulation.plan import Depth, Plan, Shape
-from chaos.simulation.strikes import AnyStrike, Crash, Delete, Edit, Leave, Reshard, Restore, Steal, Storm, Twin
+from chaos.simulation.strikes import (
+    AnyStrike,
+    Crash,
+    Delete,
+    Edit,
+    Leave,
+    Partition,
+    Pause,
+    Reshard,
+    Restore,
+    Steal,
+    Storm,
+    Twin,
+)
 from fleet.rules.absences import FORGET_SECONDS, LONGEST_REQUEST_SECONDS
 
 Hand = Delete | Steal | Edit
@@ -168,7 +181,7 @@ def _clash(one: Hand, other: Hand, lease_seconds: float) -> bool:
 
 
 def _starts_within(strike: AnyStrike, restore_at: float, lease_seconds: float, chaos_seconds: float) -> bool:
-    """Whether it may start a process in the lease after a restore."""
+    """Whether it may start a process in the lease after a restore, or let one go on that has seen nothing since."""
     until = restore_at + _AFTER_RESTORE_LEASES * lease_seconds
     match strike:
         case Storm() | Twin():
@@ -178,6 +191,9 @@ def _starts_within(strike: AnyStrike, restore_at: float, lease_seconds: float, c
             first = min(strike.at + strike.back_after, chaos_seconds)
             undated = isinstance(strike, Leave) or strike.after_write
             last = first + _ENDING_LEASES * lease_seconds if undated else first
+        case Pause() | Partition() if strike.at <= restore_at:
+            # What it knows is from before the backup, so that nothing seems to have gone back: it joins like a new one.
+            first = last = min(strike.at + strike.seconds, chaos_seconds)
         case _:
             return False
     return first <= until and last >= restore_at

@@ -18,6 +18,8 @@ from chaos.simulation.strikes import (
     Delete,
     Edit,
     Leave,
+    Partition,
+    Pause,
     Reshard,
     Restore,
     StaleReplica,
@@ -149,6 +151,10 @@ def test_the_store_is_restored_once_and_nobody_starts_in_the_lease_after_it(plan
                 if each.back_after is not None and not each.after_write:
                     starts_at = min(each.at + each.back_after, plan.chaos_seconds)
                     assert not restore.at <= starts_at <= restore.at + plan.shape.lease_seconds
+            for each in of(plan, Pause, Partition):
+                goes_on_at = min(each.at + each.seconds, plan.chaos_seconds)
+                if each.at <= restore.at:
+                    assert not restore.at <= goes_on_at <= restore.at + plan.shape.lease_seconds
 
 
 def test_some_histories_last_until_what_has_left_is_collected(plans: list[Plan]) -> None:
