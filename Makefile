@@ -54,8 +54,8 @@ integration: setup cluster ## whole fleets, on both servers; and the test cluste
 model: setup ## the ownership protocol, exhaustively, within the smaller fault budgets (about a minute)
 	$(PYTEST) tests/model
 
-sim: setup ## a hundred seconds of fresh simulated histories, all in which something was found once, and the scenarios (SECONDS=100)
-	SIM_SECONDS=$(or $(SECONDS),100) $(PYTEST) tests/simulation tests/scenarios
+sim: setup ## a minute of fresh simulated histories, all in which something was found once, and the scenarios (SECONDS=60)
+	SIM_SECONDS=$(or $(SECONDS),60) $(PYTEST) tests/simulation tests/scenarios
 
 sim-long: setup ## a million histories of the protocol and ten thousand of the whole stack (SEEDS= and STACK_SEEDS= for others): hours
 	$(BIN)/fleet sim --seeds $(or $(SEEDS),1000000) --keep-going --json | tee sim-protocol.json
