@@ -80,6 +80,7 @@ def at_least(have: str, want: str) -> bool:
     """
     if not have:
         return False
+    # `comparable` of both, written out: views compare versions more often than they do anything else.
     if have.isascii() and have.isdigit() and want.isascii() and want.isdigit() and have[0] != "0" != want[0]:
         return have >= want if len(have) == len(want) else len(have) > len(want)
     return version_key(have) >= version_key(want)

@@ -24,7 +24,7 @@ def kill_frozen(running: Iterable[Child], now: float, log: logging.Logger) -> No
             child.stale_since = now
         elif now >= child.stale_since + SECOND_LOOK_SECONDS:
             stood = now - child.heartbeat.last
-            where = "no member" if child.heartbeat.deadline == -math.inf else "past its deadline"
+            where = "no member" if child.heartbeat.of_no_member else "past its deadline"
             log.error("%s has not moved for %.1f s and is %s: killed", child.name, stood, where)
             if not child.heartbeat.words:
                 child.heartbeat.say(f"it had not moved for {stood:.1f} s, {where}: its supervisor killed it")

@@ -49,13 +49,18 @@ class Heartbeat:
     def deadline(self) -> float:
         return self._numbers[_DEADLINE]
 
+    @property
+    def of_no_member(self) -> bool:
+        """There is nothing that the child may do, and nothing that it could do too late."""
+        return self.deadline == float("-inf")
+
     def frozen(self, now: float, stale_seconds: float) -> bool:
         """The child has not beaten for `stale_seconds` and its deadline has passed; or for IDLE_STALE_SECONDS while it
         is no member: it harms nobody, and nobody else would ever start it again.
 
         A child that never beat is not frozen: it may still be starting.
         """
-        if self.deadline == float("-inf"):
+        if self.of_no_member:
             stale_seconds = max(stale_seconds, IDLE_STALE_SECONDS)
         return 0.0 < self.last < now - stale_seconds and self.deadline < now
 

@@ -53,25 +53,29 @@ class HeldRange:
             **(self.shard.load() if self.shard is not None else {}),
         }
 
+    # -- for the member record --------------------------------------------------------------------------------------
+
+    @property
+    def told_of(self) -> OwnedShard | None:
+        """The shard; None while the range is not this member's to tell of. What is drained is not worked on any more:
+        its release may have landed, and the next owner may tell of it by now."""
+        return self.shard if self.holding and self.local.phase is not Phase.DRAINED else None
+
     def load(self) -> ShardLoad | None:
-        """For the member record; None while the range is not held. What is drained is not worked on any more: its
-        release may have landed, and the next owner may say that it holds the range."""
-        if self.shard is None or not self.holding or self.local.phase is Phase.DRAINED:
-            return None
-        return shard_load(self.shard)
+        return shard_load(self.told_of) if self.told_of is not None else None
 
     def split_point(self) -> SplitPoint | None:
-        """Where it could be split; None while the range is not held."""
-        return split_point(self.shard) if self.shard is not None and self.holding else None
+        """Where it could be split."""
+        return split_point(self.told_of) if self.told_of is not None else None
 
     def failing(self, most: int) -> list[FailingKey]:
-        """Keys that keep failing here; none while the range is not held."""
-        return self.shard.failing(most) if self.shard is not None and self.holding else []
+        """Keys that keep failing here."""
+        return self.told_of.failing(most) if self.told_of is not None else []
 
     def waiting(self, most: int) -> list[WaitingKey]:
-        """Keys that wait for long here; none while the range is not held."""
-        return self.shard.waiting(most) if self.shard is not None and self.holding else []
+        """Keys that wait for long here."""
+        return self.told_of.waiting(most) if self.told_of is not None else []
 
     def figures(self) -> list[Figures]:
-        """How its controllers fare here; nothing while the range is not held."""
-        return self.shard.figures() if self.shard is not None and self.holding else []
+        """How its controllers fare here."""
+        return self.told_of.figures() if self.told_of is not None else []

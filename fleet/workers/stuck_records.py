@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import TypeVar
 
 from fleet.records.report_record import FailingRecord, WaitingRecord
@@ -50,4 +51,4 @@ def waiting_records(runners: Iterable[RangeRunner], now: float, today: float) ->
 
 
 def _longest(found: Iterable[tuple[K, KeyRange]]) -> list[tuple[K, KeyRange]]:
-    return sorted(found, key=lambda pair: pair[0].since)[:MOST]
+    return nsmallest(MOST, found, key=lambda pair: pair[0].since)

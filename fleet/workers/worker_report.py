@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from heapq import nlargest
 
 from fleet.records.filter_record import FilterRecord
 from fleet.records.report_record import RolloutRecord, ShardLoad
-from fleet.rules.handover import Phase
 from fleet.workers.part_records import part_records
 from fleet.workers.range_runner import RangeRunner
 from fleet.workers.report import Report
@@ -31,12 +31,7 @@ def report_of(
 ) -> Report:
     """said: what others must know; it is all that is told where the figures fail, for a membership must not end with
     them. now: boot-clock reading; today: the same moment, in seconds since 1970."""
-    # What is drained is nobody's to tell of: its release may have landed, and the next owner tells of it by now.
-    held = {
-        each: runner
-        for each, runner in runners.items()
-        if runner.shard is not None and runner.holding and runner.local.phase is not Phase.DRAINED
-    }
+    held = {each: runner for each, runner in runners.items() if runner.told_of is not None}
     try:
         loads = _loads(held)
         return replace(
@@ -64,7 +59,7 @@ BUSY_SECONDS = 0.02
 def _loads(runners: Mapping[KeyRange, RangeRunner]) -> dict[KeyRange, ShardLoad]:
     """Of what is held; of the busiest shards with where they could be split."""
     loads = {each: load for each, runner in runners.items() if (load := runner.load()) is not None}
-    busy = [each for each, load in loads.items() if load.reconcile_seconds_per_second >= BUSY_SECONDS]
-    for each in sorted(busy, key=lambda each: loads[each].reconcile_seconds_per_second, reverse=True)[:BUSIEST]:
+    busy = (each for each, load in loads.items() if load.reconcile_seconds_per_second >= BUSY_SECONDS)
+    for each in nlargest(BUSIEST, busy, key=lambda each: loads[each].reconcile_seconds_per_second):
         loads[each] = replace(loads[each], split=runners[each].split_point())
     return loads

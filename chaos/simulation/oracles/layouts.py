@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 from chaos.simulation.happenings import Restored, Written
@@ -11,6 +10,7 @@ from chaos.simulation.oracles.scene import HAND, WIRE_SECONDS, Scene, held
 from chaos.simulation.outcome import Breach
 from fleet.devcluster.checkers.locks import FewMoves as FewMovesChecker
 from fleet.devcluster.checkers.locks import WholeSpace as WholeSpaceChecker
+from fleet.devcluster.checkers.locks import fair_moves, moved_ranges
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import Kind
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, StoredMap
@@ -116,14 +116,13 @@ class FewMoves(Oracle):
         there = self._there(old.map)
         if self._first_targets is None or there != self._stay:
             self._first_targets, self._stay, self._moved = frozenset(old.map.targets), there, 0
-        holders, heard_by = held(self.scene.shards()), written.sent_at - WIRE_SECONDS
-        moved = 0
-        for each, a, b in zip(old.map.ranges, old.map.targets, new.map.targets, strict=True):
-            holder = holders.get(each)
-            back = holder is not None and holder.member == b
-            moved += a in there and a != b and not back and self._joined.get(a, (0, 0.0))[1] <= max(heard_by, 0.0)
+        heard_by = max(written.sent_at - WIRE_SECONDS, 0.0)
+        heard = {name for name in there if self._joined.get(name, (0, 0.0))[1] <= heard_by}
+        holders = {each: holder.member for each, holder in held(self.scene.shards()).items()}
+        moved = moved_ranges(old.map, new.map, heard, holders)
         self._moved += moved
-        if moved and self._moved > (allowed := self._allowed(new.map)):
+        allowed = fair_moves(self._first_targets, new.map, self._stay.keys(), Bounds().moves)
+        if moved and self._moved > allowed:
             what = f"map {new.map.version} moves {self._moved} ranges of living members; {allowed} would do"
             self.found(written.at, what)
 
@@ -134,11 +133,3 @@ class FewMoves(Oracle):
             for name, each in self.scene.members().items()
             if each.holder is not None and not each.leaving and each.epoch >= shard_map.floors.get(name, 0)
         }
-
-    def _allowed(self, new: ShardMap) -> int:
-        assert self._first_targets is not None, "a round has begun"
-        members = set(new.targets) - {""}
-        joined = len(members - self._first_targets)
-        share = len(new.targets) / max(1, len(members | self._stay.keys()))
-        # With more members than ranges a fair share is less than a range, and who is given one has taken a whole one.
-        return max(joined, math.ceil(1.05 * share * max(1, joined))) + Bounds().moves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container, Mapping, Set
 from dataclasses import dataclass
 
 from fleet.devcluster.evidence.ownership import Ownership
@@ -141,6 +142,26 @@ WRITE_SECONDS = 1.0
 """From the look at the members to the map that is made of it, at most."""
 
 
+def moved_ranges(old: ShardMap, new: ShardMap, away_from: Container[str], holders: Mapping[KeyRange, str]) -> int:
+    """How many have another target now than one of these members. holders: member by range; what is given back to who
+    holds it has not moved."""
+    return sum(
+        1
+        for each, before, after in zip(old.ranges, old.targets, new.targets, strict=True)
+        if before in away_from and before != after and holders.get(each) != after
+    )
+
+
+def fair_moves(before: frozenset[str], new: ShardMap, stay: Set[str], slack: int) -> int:
+    """How many may move: the ideal share of the members that the maps name first, and a little. before: targets of the
+    first map. stay: members that are there."""
+    members = set(new.targets) - {""}
+    joined = len(members - before)
+    share = len(new.targets) / max(1, len(members | stay))
+    # With more members than ranges a fair share is less than a range, and who is given one has taken a whole one.
+    return max(joined, math.ceil(1.05 * share * max(1, joined))) + slack
+
+
 class FewMoves(Invariant):
     """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
     last: what one map may not move, several in a row may not either. Of who joined a moment ago the writer of a map may
@@ -181,24 +202,12 @@ class FewMoves(Invariant):
             name for name in stay if self._joined.get((fleet, name), -math.inf) <= write.entry.time - WRITE_SECONDS
         )
         holders = {each.range: each.holder.member for each in write.owned.shards.values() if each.holder is not None}
-        moved = sum(
-            1
-            for each, before, after in zip(old.ranges, old.targets, new.targets, strict=True)
-            if before in heard and before != after and holders.get(each) != after
-        )
+        moved = moved_ranges(old, new, heard, holders)
         so_far.moved += moved
-        allowed = self._allowed(so_far.targets, new, stay)
+        allowed = fair_moves(so_far.targets, new, stay, self.bounds.moves)
         if moved and so_far.moved > allowed:
             moves = f"{so_far.moved} ranges of living members"
             self.found(write.entry, f"map {new.version} moves {moves}; {allowed} would do")
-
-    def _allowed(self, before: frozenset[str], new: ShardMap, stay: frozenset[str]) -> int:
-        """The ideal share of the members that the maps name first, and a little."""
-        members = set(new.targets) - {""}
-        joined = len(members - before)
-        share = len(new.targets) / max(1, len(members | stay))
-        # With more members than ranges a fair share is less than a range, and who is given one has taken a whole one.
-        return max(joined, math.ceil(1.05 * share * max(1, joined))) + self.bounds.moves
 
 
 class Mutex(Invariant):

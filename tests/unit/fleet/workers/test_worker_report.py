@@ -7,36 +7,21 @@ from typing import Any
 
 import pytest
 
-from fleet.records.report_record import ShardLoad
 from fleet.rules.handover import Phase
+from fleet.workers.held_range import HeldRange
 from fleet.workers.report import Report
 from fleet.workers.worker_report import report_of
 from shards.keyrange import KeyRange
+from tests.unit.fleet.ownership import Behaviour, FakeShard
 
 RANGE = KeyRange.parse("0000000000000000-ffffffffffffffff")
 
 
-class Runner(SimpleNamespace):
-    """A range that its worker holds."""
-
-    holding = True
-    shard = object()
-
-    def load(self) -> ShardLoad:
-        return ShardLoad(objects=3)
-
-    def failing(self, most: int) -> list[Any]:
-        return []
-
-    def waiting(self, most: int) -> list[Any]:
-        return []
-
-    def figures(self) -> list[Any]:
-        return []
-
-
 def reported(phase: Phase) -> set[str]:
-    runner: Any = Runner(local=SimpleNamespace(phase=phase))
+    """In a phase before it is owned: with a claim under way."""
+    runner: Any = HeldRange(RANGE)
+    runner.local.phase, runner.shard = phase, FakeShard(RANGE, Behaviour())
+    runner._claiming = phase is Phase.STANDBY
     spread: Any = SimpleNamespace(look=lambda held: None)
     report = report_of(
         Report(), {RANGE: runner}, now=0.0, today=0.0, rollout=lambda: None, filters=tuple, spread=spread
