@@ -12,13 +12,14 @@ import argparse
 import multiprocessing
 import sys
 
-from tests.model.explorer import NOTHING, Found, explore
+from tests.model.explorer import explore
 from tests.model.gates import explorer as gates
 from tests.model.gates.scenarios import MAIN as MAIN_GATES
 from tests.model.gates.scenarios import SCENARIOS as GATES
 from tests.model.mutations import MUTATIONS, in_force
 from tests.model.rules import REMOVALS, Removal
 from tests.model.scenarios import LONG, MAIN, SCENARIOS
+from tests.model.search import NOTHING, Found
 
 PROCESSES = 2
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from fleet.rules import agenda, handover, layout, membership, reshard, stragglers
 from fleet.rules.vanished import VanishedMembers
 from tests.model import wrong
-from tests.model.explorer import AVAILABILITY, LIVENESS, NOTHING, SAFETY
+from tests.model.search import AVAILABILITY, LIVENESS, NOTHING, SAFETY
 
 PLACES: tuple[object, ...] = (agenda, handover, layout, membership, reshard, stragglers, VanishedMembers)
 

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.model.__main__ import PROCESSES, explored, mutated
-from tests.model.explorer import NOTHING, Found, steps
+from tests.model.explorer import steps
 from tests.model.mutations import MUTATIONS
 from tests.model.rules import PAGE, REMOVALS, Removal
 from tests.model.scenarios import MAIN, SCENARIOS
+from tests.model.search import NOTHING, Found
 
 UNEXPLORED = {"forget-without-retiring", "acts-out-of-office", "older-config-reshards"}
 """Removals that have too many states."""

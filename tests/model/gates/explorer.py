@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
-from tests.model.explorer import LIVENESS, NOTHING, SAFETY, Found
 from tests.model.gates.moves import steps
 from tests.model.gates.world import NONE, State, World, is_current
+from tests.model.search import LIVENESS, NOTHING, SAFETY, Found, Search
 
 
 def violation(w: World, s: State) -> str:
@@ -23,48 +23,17 @@ def served(w: World, s: State) -> bool:
 
 
 def explore(w: World, most: int = 2_000_000) -> Found:
-    began = time.process_time()
-    start = w.start()
-    index, order, parents, labels = {start: 0}, [start], [-1], ["start"]
-    back: list[list[int]] = [[]]
-    for i in range(most):
-        if i == len(order):
-            break
-        for label, state, fault in steps(w, order[i]):
-            j = index.get(state)
-            if j is None:
-                j = index[state] = len(order)
-                order.append(state)
-                parents.append(i)
-                labels.append(label)
-                back.append([])
-                if broken := violation(w, state):
-                    return _found(SAFETY, broken, _path(parents, labels, j), order, began)
-            if not fault and j != i:
-                back[j].append(i)
-    else:
-        return _found(NOTHING, "", [], order, began)._replace(whole=False)
-    good = [served(w, s) for s in order]
-    stack = [i for i, each in enumerate(good) if each]
-    while stack:
-        for i in back[stack.pop()]:
-            if not good[i]:
-                good[i] = True
-                stack.append(i)
-    stuck = next((i for i, each in enumerate(good) if not each), None)
+    """most: states after which it gives up."""
+    search = Search(w.start())
+    for i, before in enumerate(search.order):
+        if i == most:
+            return search.gave_up()
+        for label, state, fault in steps(w, before):
+            j = search.reach(i, label, state, fault)
+            if j is not None and (broken := violation(w, state)):
+                return search.found(SAFETY, broken, search.path(j))
+    stuck = search.hopeless(partial(served, w))
     if stuck is not None:
         what = "L: the key never runs again" + (" on what there is" if w.fresh else "")
-        return _found(LIVENESS, what, _path(parents, labels, stuck), order, began)
-    return _found(NOTHING, "", [], order, began)
-
-
-def _found(breaks: str, what: str, path: list[str], order: list[State], began: float) -> Found:
-    return Found(breaks, what, path, len(order), time.process_time() - began, True)
-
-
-def _path(parents: list[int], labels: list[str], i: int) -> list[str]:
-    path = []
-    while i >= 0:
-        path.append(labels[i])
-        i = parents[i]
-    return path[::-1]
+        return search.found(LIVENESS, what, search.path(stuck))
+    return search.found(NOTHING, "", [])

@@ -15,8 +15,8 @@ from shards.gates.handover_gate import HandoverGate, mark_of
 from shards.gates.levels import Levels
 from shards.gates.own_writes import UNKNOWN, OwnWrites
 from shards.stores.store import StoreReader
-from tests.model.explorer import LIVENESS, SAFETY
 from tests.model.gates.parts import CHILDREN, OTHERS
+from tests.model.search import LIVENESS, SAFETY
 
 Patch = tuple[Any, str, Any]
 """An attribute of a module or class, and what stands in for it."""

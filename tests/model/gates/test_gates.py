@@ -9,12 +9,12 @@ import pytest
 
 from shards.gates.barrier import Barrier
 from shards.versions import Incomparable
-from tests.model.explorer import NOTHING
 from tests.model.gates.explorer import explore
 from tests.model.gates.mutations import MUTATIONS, in_force
 from tests.model.gates.parts import CHILDREN, KEY, NAME, OTHERS, Parts
 from tests.model.gates.scenarios import MAIN, SCENARIOS
 from tests.model.rules import PAGE
+from tests.model.search import NOTHING
 
 
 @pytest.mark.timeout(300)
