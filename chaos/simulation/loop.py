@@ -160,10 +160,6 @@ class SimulationLoop(Agenda, _Base):
     def is_closed(self) -> bool:
         return self._closed
 
-    async def shutdown_asyncgens(self) -> None: ...
-
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None: ...
-
     def _timer_handle_cancelled(self, handle: object) -> None: ...
 
     # -- what a simulation asks --------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ class Cloud:
 
     def __init__(self, rng: random.Random) -> None:
         self.rented: set[str] = set()
-        self.calls = 0
         self._rng = rng
         self._under_way: set[asyncio.Task[None]] = set()
 
@@ -33,7 +32,6 @@ class Cloud:
 
         async def travel() -> None:
             await asyncio.sleep(SECONDS * self._rng.random())
-            self.calls += 1
             (self.rented.add if there else self.rented.discard)(uid)
             await asyncio.sleep(SECONDS * self._rng.random())
             if not done.done():
