@@ -20,24 +20,17 @@ from chaos.fields import Fields
 from chaos.simulation.plan import Plan, Shape, worker_name
 from chaos.simulation.strikes import AnyStrike, Crash, Leave, StaleReplica, Storm, Strike
 from fleet.configuration.config_errors import suggestion
+from fleet.configuration.yaml_text import decoded, text_of_file
 from fleet.devcluster.faults.documents import translated
 from shards.errors import ConfigError
 
 WORDS: dict[str, type[Strike]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyStrike)}
 """Word and type of every strike."""
 
-_OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What the loader raises, beside its own errors, for a date with a thirteenth month, or lists without end."""
-
 
 def read(path: Path) -> Plan:
     """Raises ConfigError that names the file, and the field in it that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("", f"cannot read the scenario {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError("", f"the scenario {path} is not UTF-8 text") from error
+    text = text_of_file(path, "the scenario")
     try:
         return parse(text)
     except ConfigError as error:
@@ -47,15 +40,7 @@ def read(path: Path) -> Plan:
 def parse(text: str) -> Plan:
     """The inverse of `text_of`; comments are allowed, and fields that have a default may be left out. Raises
     ConfigError that names the field: `strikes[2].process`."""
-    try:
-        document = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigError("", f"not valid YAML{where}: {getattr(error, 'problem', None) or error}") from error
-    except _OF_VALUES as error:
-        raise ConfigError("", f"a value is not what it looks like: {error}; put it in quotes") from error
-    fields = Fields(document, "")
+    fields = Fields(decoded(text), "")
     _words(fields, Plan)
     strikes = [_strike(value, path) for path, value in fields.items("strikes")]
     try:

@@ -8,22 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_errors import translate
 from fleet.configuration.gate_config import GateConfig
 from fleet.configuration.rollout_checks import check_rollout
+from fleet.configuration.yaml_text import decoded, text_of_file
 from fleet.records.record import MAX_WEIGHT, MIN_WEIGHT
 from fleet.rules.membership import ACTING_SHARE
 from shards.errors import ConfigError
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_FLEET_NAME = 52
-
-_OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What the loader raises, beside its own errors, for a date with a thirteenth month, a number of thousands of digits,
-a tag that does not fit its value."""
 
 _ABOVE_ZERO = 1e-9
 _ENDLESS = 1e9
@@ -68,27 +64,12 @@ _LEAST_WORKER_MIB = 128
 
 def load_config(path: str | Path) -> FleetConfig:
     """Read and validate a file. Raises ConfigError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("", f"cannot read the config file {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError("", f"the config file {path} is not UTF-8 text") from error
-    return parse_config(text)
+    return parse_config(text_of_file(path, "the config file"))
 
 
 def parse_config(text: str) -> FleetConfig:
     """Validate the text of a config file. Raises ConfigError."""
-    try:
-        document = yaml.load(text, Loader=_StrictLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigError("", f"not valid YAML{where}: {getattr(error, 'problem', None) or error}") from error
-    except _OF_VALUES as error:
-        raise ConfigError("", f"a value is not what it looks like: {error}; put it in quotes") from error
-    except RecursionError:
-        raise ConfigError("", "it is nested too deeply") from None
+    document = decoded(text)
     if not isinstance(document, dict):
         raise ConfigError("", "the config must be a mapping of fields that begins with `fleet: <name>`")
     return config_from(document)
@@ -108,21 +89,6 @@ def config_from(document: Mapping[str, Any]) -> FleetConfig:
     _check_relations(config)
     check_rollout(config.feature_gates, config.canary)
     return config
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a field given twice, of which the last would win silently."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key.value, str) and key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the field {key.value!r} is given twice", key.start_mark
-                )
-            if isinstance(key.value, str):
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 _WORDS = ("ServerSideSharding", "SlotLabels")

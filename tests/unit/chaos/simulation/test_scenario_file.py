@@ -61,6 +61,7 @@ def test_workers_of_a_storm_and_twins_can_be_struck() -> None:
     [
         ("", "", "not a mapping of fields"),
         ("{", "", "not valid YAML in line"),
+        ("seed: 1\nseed: 2", "", "the field 'seed' is given twice"),
         ("seed: 2001-13-01", "", "put it in quotes"),
         ("depth: protocol", "seed", "this field is required"),
         ("seed: x", "seed", "expected `int`"),
