@@ -8,7 +8,7 @@ from itertools import count, islice
 from typing import NamedTuple, TypeVar
 
 from chaos.simulation.happenings import Happening, Healed, Struck
-from chaos.simulation.plan import Plan, worker_name
+from chaos.simulation.plan import Plan, twin_of, worker_name
 from chaos.simulation.stage import Stage
 from chaos.simulation.strikes import (
     AnyStrike,
@@ -135,7 +135,7 @@ class Conductor:
         match strike:
             case Twin():
                 self._stage.hits["twin"] += 1
-                self._stage.start(f"{strike.process}-twin", reaped=False)
+                self._stage.start(twin_of(strike.process), reaped=False)
             case Storm():
                 self._join(strike)
             case _:
@@ -150,7 +150,7 @@ class Conductor:
         self._hear(Struck(self._now(), strike, over=True))
         match strike:
             case Twin():
-                self._stage.crash(f"{strike.process}-twin", lambda: None, after_write=False)
+                self._stage.crash(twin_of(strike.process), lambda: None, after_write=False)
             case Storm():
                 self._disperse(strike)
             case _:

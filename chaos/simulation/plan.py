@@ -18,6 +18,19 @@ def worker_name(index: int) -> str:
     return ascii_lowercase[index % 26] + (str(index // 26) if index >= 26 else "")
 
 
+_TWIN = "-twin"
+
+
+def twin_of(process: str) -> str:
+    """The name of another process that says it is this one."""
+    return process + _TWIN
+
+
+def said_name(process: str) -> str:
+    """The name that the process says it has: a twin says that it is the other."""
+    return process.removesuffix(_TWIN)
+
+
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """workers, agents: processes at the start. replicas: front ends of the server. objects: primaries there are.
 

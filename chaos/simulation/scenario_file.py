@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from chaos.fields import Fields
-from chaos.simulation.plan import Plan, Shape, worker_name
+from chaos.simulation.plan import Plan, Shape, said_name, worker_name
 from chaos.simulation.strikes import AnyStrike, Crash, Leave, StaleReplica, Storm, Strike
 from fleet.configuration.config_errors import suggestion
 from fleet.configuration.yaml_text import decoded, text_of_file
@@ -98,7 +98,7 @@ def check(plan: Plan) -> None:
                 f"{each.at:g} is after the healing; write less than chaos_seconds, which is {plan.chaos_seconds:g}",
             )
         process = getattr(each, "process", None)
-        if process is not None and process.removesuffix("-twin") not in names:
+        if process is not None and said_name(process) not in names:
             raise ConfigError(
                 f"strikes[{index}].process", f"{process!r} is nobody here{suggestion(process, names, 'there are')}"
             )

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from chaos.simulation.plan import Plan, Shape
+from chaos.simulation.plan import Plan, Shape, said_name, twin_of
 from chaos.simulation.scenario_file import check
 from chaos.simulation.strikes import AnyStrike, StaleReplica
 from chaos.simulation.swarm import limited
@@ -190,7 +190,7 @@ def _in_shape(plan: Plan, shape: Shape) -> Iterator[Plan]:
 
 def _process(strike: AnyStrike) -> str:
     """Whom it strikes, "" where it is nobody in particular."""
-    return str(asdict(strike).get("process", "")).removesuffix("-twin")
+    return said_name(str(asdict(strike).get("process", "")))
 
 
 def _in_fleet(strike: AnyStrike, shape: Shape, names: set[str]) -> AnyStrike:
@@ -200,5 +200,4 @@ def _in_fleet(strike: AnyStrike, shape: Shape, names: set[str]) -> AnyStrike:
     if not process or process in names:
         return strike
     last = shape.agent_names[-1] if process.startswith("agent-") else shape.worker_names[-1]
-    twin = "-twin" if str(asdict(strike)["process"]).endswith("-twin") else ""
-    return replace(strike, process=last + twin)
+    return replace(strike, process=last if asdict(strike)["process"] == process else twin_of(last))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
+from chaos.simulation.plan import said_name
 from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, StaleReplica, TruncatedList
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
@@ -50,9 +51,6 @@ class Store(Protocol):
     records: dict[tuple[Kind, str], Record | CoordinatorRecord | Unreadable]
 
 
-TWIN = "-twin"
-
-
 @lru_cache(maxsize=4096)
 def name_of(process: str) -> str:
     """As strikes say it: "a" of "a/2", "a-twin" of "a-twin/1"."""
@@ -62,7 +60,7 @@ def name_of(process: str) -> str:
 @lru_cache(maxsize=4096)
 def member_of(process: str) -> str:
     """The member that the process says it is: "a" of both."""
-    return name_of(process).removesuffix(TWIN)
+    return said_name(name_of(process))
 
 
 def is_fence(written: Written) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from chaos.simulation.happenings import Changed, Closed, Happening, Lived, Opened, Written
 from chaos.simulation.loop import SimulationLoop
-from chaos.simulation.plan import Shape
+from chaos.simulation.plan import Shape, said_name
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.network import Network
 from chaos.simulation.protocol.node import Birth, Node
@@ -129,7 +129,7 @@ class ProtocolFleet(Surroundings):
         made = Process(process, count, self.loop, rng)
         made.run_at(self._rates.get(process, 1.0))
         birth = Birth(
-            member=process.removesuffix("-twin"),
+            member=said_name(process),
             incarnation=Incarnation(self._supervisor(process, reaped=reaped), count),
             reaped=reaped,
             shards=self.shape.shards,

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.simulation.plan import said_name
 from chaos.simulation.process import Process
 from chaos.simulation.stack.wire import Wire
 from fleet.backends.event_poster import EventPoster
@@ -97,7 +98,7 @@ class Setting:
 
 def member_of(process: Process) -> str:
     """The name that it says it has: a twin says that it is the other."""
-    return process.name.removesuffix("-twin")
+    return said_name(process.name)
 
 
 @dataclass
