@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from chaos.simulation.protocol.player import Player
 from chaos.simulation.protocol.server import Thing
+from chaos.simulation.protocol.shard_host import ShardHost
 from chaos.simulation.protocol.things import THINGS, ThingWatcher, act_of, key_of, meta_of, name_of
 from shards.errors import Conflict, Undrained
 from shards.gates.own_writes import Barrier, OwnWrites
@@ -45,13 +45,13 @@ class Acts:
     Runs between `begin` and `end`; one act per object at a time.
     """
 
-    def __init__(self, watcher: ThingWatcher, player: Player, told: Callable[[Act, Thing], None]) -> None:
+    def __init__(self, watcher: ThingWatcher, host: ShardHost, told: Callable[[Act, Thing], None]) -> None:
         self.writes = OwnWrites()
         self.highest = ""
         self._watcher = watcher
-        self._player = player
+        self._host = host
         self._told = told
-        self._clock = player.process.clock
+        self._clock = host.process.clock
         self._tenure: Tenure | None = None
         self._running: dict[str, Act] = {}
         self._reading: dict[str, Any] = {}
@@ -85,7 +85,7 @@ class Acts:
         if not tenure.valid(self._clock()):
             self._wait_for_tenure(uid)
             return
-        rng = self._player.rng
+        rng = self._host.rng
         act = self._running[uid] = Act(thing, tenure, rng.random() < STUBBORN)
         self._idle.clear()
         think = THINK_SECONDS * rng.random() * (10 if rng.random() < 0.02 else 1)
@@ -110,17 +110,17 @@ class Acts:
 
     def _send(self, act: Act) -> None:
         act.timer = None
-        thing, player = act.thing, self._player
+        thing, host = act.thing, self._host
         remaining = act.tenure.deadline() - self._clock()
         if remaining <= 0:  # R2
             self._over(act)
             return
         act.barrier = self.writes.begin(key_of(thing), THINGS, name_of(thing.uid), thing.uid, str(thing.version))
         conditional = thing.hash % 2 == 0
-        act.request = player.wire.send(
-            act_of(player.wire.server, thing, conditional=conditional, told=lambda stored: self._told(act, stored)),
+        act.request = host.wire.send(
+            act_of(host.wire.server, thing, conditional=conditional, told=lambda stored: self._told(act, stored)),
             lambda answer, error: self._answered(act, answer, error),
-            player.process,
+            host.process,
             write=True,
             seconds=min(ACT_SECONDS, remaining),
         )
@@ -146,7 +146,7 @@ class Acts:
 
     def _read(self, uid: str) -> None:
         """What a write came to is not known: a live read tells."""
-        player = self._player
+        host = self._host
 
         def done(found: Thing | None, error: Exception | None) -> None:
             self._reading.pop(uid, None)
@@ -157,10 +157,10 @@ class Acts:
                     self.writes.settle(barrier, meta_of(found), view, admitted=True)
             self.wake(uid)
 
-        self._reading[uid] = player.wire.send(
-            lambda: player.wire.server.things.get(uid),
+        self._reading[uid] = host.wire.send(
+            lambda: host.wire.server.things.get(uid),
             done,
-            player.process,
+            host.process,
             write=False,
             seconds=2.0,
         )

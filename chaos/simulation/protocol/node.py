@@ -12,7 +12,7 @@ from chaos.simulation.happenings import Happening, Stepped
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.coordination import SimulatedCoordination
 from chaos.simulation.protocol.played_shard import PlayedShard
-from chaos.simulation.protocol.player import Player
+from chaos.simulation.protocol.shard_host import ShardHost
 from chaos.simulation.protocol.wire import Wire
 from fleet.health.range_steps import RangeStep
 from fleet.office.coordinator import Coordinator
@@ -92,7 +92,7 @@ class Node:
 
     def _make_worker(self) -> Coroutine[Any, Any, None]:
         birth, process = self.birth, self.process
-        player = Player(birth.member, process, self.wire, self._rng, self._hear)
+        host = ShardHost(birth.member, process, self.wire, self._rng, self._hear)
         lease = birth.lease_seconds
         self.worker = Worker(
             self._coordination,
@@ -109,7 +109,7 @@ class Node:
                 pid=birth.incarnation.count,
             ),
             birth.incarnation,
-            lambda each: PlayedShard(each, player),
+            lambda each: PlayedShard(each, host),
             reaped_predecessor=birth.reaped,
             clock=process.clock,
             today=process.clock,

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from chaos.simulation.happenings import Acted, Closed, Happening, Opened
 from chaos.simulation.protocol.acts import Act, Acts
-from chaos.simulation.protocol.player import Player
 from chaos.simulation.protocol.server import Thing
+from chaos.simulation.protocol.shard_host import ShardHost
 from chaos.simulation.protocol.things import THINGS, ThingWatcher
 from fleet.records.record import Holder
 from shards.errors import NotOwner
@@ -41,25 +41,25 @@ class PlayedShard:
 
     outdated = False
 
-    def __init__(self, each: KeyRange, player: Player) -> None:
+    def __init__(self, each: KeyRange, host: ShardHost) -> None:
         self.range = each
         self.open = False
-        self._player = player
-        self._clock = player.process.clock
+        self._host = host
+        self._clock = host.process.clock
         self._tenure: Tenure | None = None
         self._gate: HandoverGate | None = None
         self._moved = asyncio.Event()
         self._told_open = self._started = self._stopped = False
         self._watcher = ThingWatcher(
             each,
-            player.wire,
-            author=player.process,
+            host.wire,
+            author=host.process,
             clock=self._clock,
-            rng=player.rng,
+            rng=host.rng,
             changed=self._changed,
             progressed=self._progressed,
         )
-        self._acts = Acts(self._watcher, player, self._told)
+        self._acts = Acts(self._watcher, host, self._told)
         informer = SimpleNamespace(
             relist=self._watcher.relist, synced=SimpleNamespace(is_set=lambda: self._watcher.synced)
         )
@@ -110,11 +110,11 @@ class PlayedShard:
         await self.prewarm()
         self._check(tenure)
         self.open = self._told_open = True
-        player = self._player
+        host = self._host
         self._hear(
             Opened(
-                player.wire.network.now,
-                player.process.label,
+                host.wire.network.now,
+                host.process.label,
                 Holder(tenure.member, tenure.member_epoch),
                 self.range,
                 tenure.shard_epoch,
@@ -163,18 +163,18 @@ class PlayedShard:
     def _tell_closed(self) -> None:
         if self._told_open and self._tenure is not None:
             self._told_open = False
-            player = self._player
-            self._hear(Closed(player.wire.network.now, player.process.label, self.range, self._tenure.shard_epoch))
+            host = self._host
+            self._hear(Closed(host.wire.network.now, host.process.label, self.range, self._tenure.shard_epoch))
 
     def _told(self, act: Act, stored: Thing) -> None:
         """At the server: it has accepted an act."""
-        tenure, player = act.tenure, self._player
-        request = player.wire.server.request
+        tenure, host = act.tenure, self._host
+        request = host.wire.server.request
         assert request is not None, "only requests act"
-        player.hear(
+        host.hear(
             Acted(
-                player.wire.network.now,
-                player.process.label,
+                host.wire.network.now,
+                host.process.label,
                 Holder(tenure.member, tenure.member_epoch),
                 self.range,
                 tenure.shard_epoch,
@@ -187,8 +187,8 @@ class PlayedShard:
         )
 
     def _hear(self, happening: Happening) -> None:
-        if self._player.process.alive:
-            self._player.hear(happening)
+        if self._host.process.alive:
+            self._host.hear(happening)
 
     # -- what it reports --------------------------------------------------------------------------------------------
 

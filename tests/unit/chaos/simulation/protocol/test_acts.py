@@ -9,8 +9,8 @@ import pytest
 
 from chaos.simulation.happenings import Happening
 from chaos.simulation.protocol.acts import Act, Acts
-from chaos.simulation.protocol.player import Player
 from chaos.simulation.protocol.server import Thing
+from chaos.simulation.protocol.shard_host import ShardHost
 from chaos.simulation.protocol.things import ThingWatcher
 from shards.keyrange import WHOLE
 from shards.ownership.tenure import Tenure
@@ -27,18 +27,18 @@ class Owner:
         heard: list[Happening] = []
         around.server.put_thing(Thing("thing", 2, 0, 1, 0))
         self.process = around.process
-        player = Player("a", self.process, around.wire, random.Random(1), heard.append)
+        host = ShardHost("a", self.process, around.wire, random.Random(1), heard.append)
         self.acts: Acts
         self.watcher = ThingWatcher(
             WHOLE,
             around.wire,
             author=self.process,
             clock=self.process.clock,
-            rng=player.rng,
+            rng=host.rng,
             changed=lambda uid: self.acts.wake(uid),
             progressed=lambda: self.acts.go_on(),
         )
-        self.acts = Acts(self.watcher, player, self._told)
+        self.acts = Acts(self.watcher, host, self._told)
         self._spawn(self._start())
         around.advance(0.5)
 

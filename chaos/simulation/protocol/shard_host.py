@@ -1,4 +1,4 @@
-"""What the played shards of one process share."""
+"""The process that played shards are in: what they share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.simulation.protocol.wire import Wire
 
 
 @dataclass(slots=True)
-class Player:
+class ShardHost:
     """hear: the jury and the trace."""
 
     member: str
