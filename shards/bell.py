@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+LEAST_SECONDS = 0.001
+"""The shortest wait. A deadline may be nearer than the loop's clock can show; a timer for that rest is due at once, and
+whoever looks, sees the rest again, and waits for it, would look for as long as that clock shows the same."""
+
 
 class Bell:
     """An `asyncio.Event` for a single waiter that waits for so long at most.
@@ -29,13 +33,16 @@ class Bell:
         self._rung = False
 
     async def wait(self, seconds: float | None) -> bool:
-        """Whether it rang; False when the time was over first. None: however long that takes."""
+        """Whether it rang; False when the time was over first. None: however long that takes.
+
+        seconds: less than `LEAST_SECONDS` is that.
+        """
         if self._rung:
             return True
         assert self._waiter is None, "a bell has one waiter"
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
-        timer = None if seconds is None else loop.call_later(max(seconds, 0.0), _end, self._waiter)
+        timer = None if seconds is None else loop.call_later(max(seconds, LEAST_SECONDS), _end, self._waiter)
         try:
             await self._waiter
         finally:

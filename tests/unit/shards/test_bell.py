@@ -39,6 +39,15 @@ async def test_who_has_no_patience_still_lets_others_have_a_turn() -> None:
     assert turns == ["another"]
 
 
+async def test_a_deadline_nearer_than_the_clock_can_show_is_waited_for_once() -> None:
+    """Time stands still here while timers are due: waiting for a fraction of a nanosecond would never end it."""
+    bell, deadline, looks = Bell(), now() + 1.0 + 1e-10, 0
+    while now() < deadline and looks < 10:
+        await bell.wait(deadline - now())
+        looks += 1
+    assert looks <= 2
+
+
 async def test_a_bell_that_rings_when_time_is_over_has_rung() -> None:
     bell = Bell()
     asyncio.get_running_loop().call_later(1.0, bell.set)
