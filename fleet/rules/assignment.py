@@ -154,9 +154,7 @@ def _departure(look: Look, name: str) -> str:
 def _on_their_way(memory: Memory, settings: PlanSettings, now: float) -> int:
     """Ranges that are being handed over. One that nobody brings to an end is not waited for: neither its standby nor
     its owner has been given so much time, and a single one would keep all others where they are."""
-    return sum(
-        now - each.since <= STUCK_AFTER * settings.standby_deadline_seconds for each in memory.handing.values()
-    )
+    return sum(now - each.since <= STUCK_AFTER * settings.standby_deadline_seconds for each in memory.handing.values())
 
 
 def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, moving: int, now: float) -> str:

@@ -110,8 +110,7 @@ def has_let_go(held: Iterable[KeyRange], shard_map: ShardMap) -> bool:
     """Whether who holds these may repeat the map: they overlap nothing that it marks lost.
 
     A range of the layout may overlap one outside it: it was opened when that one had been retired, and somebody has
-    edited the retired record since. To retire that again takes nothing from anybody, and no range of the layout could be
-    given up for it without being claimed again at once.
+    edited the retired record since. To retire that again takes nothing from anybody.
     """
     if not shard_map.lost:
         return True

@@ -9,8 +9,8 @@ from chaos.simulation.oracles.oracle import Oracle
 from chaos.simulation.oracles.scene import HAND, WIRE_SECONDS, Scene, held
 from chaos.simulation.outcome import Breach
 from fleet.devcluster.checkers.locks import FewMoves as FewMovesChecker
-from fleet.devcluster.checkers.locks import WholeSpace as WholeSpaceChecker
 from fleet.devcluster.checkers.locks import Moves, fair_moves, last_holders
+from fleet.devcluster.checkers.locks import WholeSpace as WholeSpaceChecker
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import Kind
 from fleet.records.record import MemberRecord, ShardMap, ShardRecord, StoredMap
@@ -76,7 +76,6 @@ class WholeSpace(Oracle):
         known = {*shard_map.ranges, *shard_map.retiring}
         there = held(self.scene.shards())
         return {each for each in there if each.key is shard_map.partition_key and each not in known}
-
 
     def _unnoticed(self, written: Written) -> set[KeyRange]:
         """What a map cannot know that is written over the one of the backup, before anybody hears of the restore."""
