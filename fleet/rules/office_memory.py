@@ -47,12 +47,13 @@ class _Planned(NamedTuple):
 class Memory:
     """What a coordinator remembers between looks; it starts empty in every office, which only delays.
 
-    absent: members that shard records name, proved to have no record. handing: per range, the pending handover.
-    barred: members that did not become ready for a range, until when. retired: since when this office has
-    seen a record retired (R15). departed: likewise of a member's record without a holder, by its version. behind: since
-    when an incarnation has not followed a map that marks ranges lost. overdue: since when it has held a range that
-    retires. expelled: epoch under which a member was told to give up. moved_at: when ranges were last moved by choice, taken back, or cut. membership_at, restless_since: of the last change, and of
-    the first one of the present burst of changes. costs: of ranges.
+    absent: members that shard records name, proved to have no record. handing: per range, the pending handover. barred:
+    members that did not become ready for a range, until when. retired: since when this office has seen a record retired
+    (R15). departed: likewise of a member's record without a holder, by its version. behind: since when an incarnation
+    has not followed a map that marks ranges lost. overdue: since when it has held a range that retires. expelled: epoch
+    under which a member was told to give up. moved_at: when ranges were last moved by choice, taken back, or cut.
+    membership_at, restless_since: of the last change, and of the first one of the present burst of changes. costs: of
+    ranges.
     """
 
     watch: MemberWatch = field(default_factory=MemberWatch)
