@@ -64,5 +64,12 @@ class Barrier:
             return view.name_of(self.uid) is None and (past or view.gone(self.uid))
         return False
 
+    def missed(self, view: StoreReader) -> bool:
+        """Of what is seen: whether the view told nobody, as it never held the object that was written, nor saw it go.
+
+        It came and went between two lists. True also of an end that was seen too long ago to be known.
+        """
+        return self.phase is Phase.LANDED and view.name_of(self.uid) is None and not view.gone(self.uid)
+
     def __str__(self) -> str:
         return f"{self.resource} {self.name} {self.phase.value} {self.resource_version}".rstrip()

@@ -192,18 +192,23 @@ class OwnWrites:
         keep its last write for ever.
 
         Returns those of them that have been waiting for OVERDUE_SECONDS, each again after as long. The event that shows
-        their write may be lost, and nothing else may ever wake them.
+        their write may be lost, and nothing else may ever wake them. And those that wrote what came and went between
+        two lists of a view: it has no event to tell of.
         """
         overdue = []
         for key in list(islice(self._barriers, limit)):
+            known = self._barriers[key]
             waiting = self.waiting(key, views)
+            missed = len(waiting) != len(known) and any(_missed(each, views) for each in known)
+            if missed:
+                overdue.append(key)
             if not waiting:
                 continue
             self._barriers.move_to_end(key)
             for barrier in waiting:
                 barrier.since = now if barrier.since is None else barrier.since
             if any(barrier.since is not None and now - barrier.since >= OVERDUE_SECONDS for barrier in waiting):
-                overdue.append(key)
+                overdue += [] if missed else [key]
                 for barrier in waiting:
                     barrier.since = now
         self.levels.sweep(views, limit)
@@ -254,3 +259,8 @@ class OwnWrites:
             self._barriers[key] = barriers
         else:
             self._barriers.pop(key, None)
+
+
+def _missed(barrier: Barrier, views: Views) -> bool:
+    view = views[barrier.resource]
+    return barrier.seen(view) and barrier.missed(view)

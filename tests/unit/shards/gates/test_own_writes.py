@@ -376,6 +376,20 @@ class TestHousekeeping:
         cache.shows(20)
         assert writes.sweep(cache.views, 2000.0) == []
 
+    def test_what_came_and_went_between_two_lists_wakes_its_key_as_no_event_will(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        cache.pages.replace([], "21")
+        assert writes.sweep(cache.views, 0.0) == [KEY]
+        assert writes.sweep(cache.views, 1.0) == []
+
+    def test_what_was_seen_to_go_wakes_nobody_twice(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.shows(20)
+        cache.pages.replace([], "21")
+        assert writes.sweep(cache.views, 0.0) == []
+
 
 class TestTheBound:
     """Two writes are remembered one by one; what comes beyond that is known by what the view has to reach."""
