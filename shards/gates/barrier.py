@@ -69,7 +69,9 @@ class Barrier:
 
         It came and went between two lists. True also of an end that was seen too long ago to be known.
         """
-        return self.phase is Phase.LANDED and view.name_of(self.uid) is None and not view.gone(self.uid)
+        if self.phase is not Phase.LANDED or view.name_of(self.uid) is not None:
+            return False
+        return not view.saw_go(self.uid, self.resource_version)
 
     def __str__(self) -> str:
         return f"{self.resource} {self.name} {self.phase.value} {self.resource_version}".rstrip()
