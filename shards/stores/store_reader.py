@@ -55,7 +55,7 @@ class StoreReader:
     resource: whose objects these are; None: nobody has said, and no gate may ask.
 
     Invariants: `_names` holds exactly the UIDs of `_entries`; `_owned` exactly their controllers; a UID is never both
-    in `_names` and in `_tombstones`. All are keyed by `key_of` namespace and name. `_unheld`: tombstones of what was not
+    in `_names` and in `_tombstones`. All are keyed by `key_of` namespace and name. `_unheld`: those of what was not
     in the view when its end came, by UID.
     """
 
