@@ -1,5 +1,5 @@
-"""Each rule of the protocol that can be removed, in the shortest known history that misses it: the whole build keeps
-every promise in it, and without the rule the oracle that it is there for says so.
+"""Each rule of the protocol, and of shards, that can be removed, in the shortest known history that misses it: the
+whole build keeps every promise in it, and without the rule the oracle that it is there for says so.
 
 The scenarios were found by `python -m chaos.simulation.removals.search`, or written for what seeds find seldom.
 """
