@@ -19,7 +19,7 @@ MEMBERS_EVERY, MEMBERS_AT = 64, 37
 
 def _useless(aim: Aim, at: float, process: str, refused: Literal["shards", "objects"]) -> Useless:
     """For good in three of four; else until it can show that it follows again."""
-    seconds = None if aim.random() < 0.75 else aim.within(3.0, 6.0)
+    seconds = None if aim.random() < 0.75 else aim.within(4.0, 7.0)
     return Useless(at=at, process=process, refused=refused, seconds=seconds)
 
 
@@ -28,7 +28,7 @@ def _shape(aim: Aim, workers: int) -> Shape:
         workers=workers,
         agents=aim.whole(1, 2),
         shards=aim.whole(2, 4),
-        standby_deadline_seconds=aim.within(0.6, 1.5),
+        standby_deadline_seconds=aim.within(1.2, 1.8),
     )
 
 
@@ -47,7 +47,7 @@ def owner_that_keeps_what_moves(aim: Aim) -> Aimed:
     ]
     if aim.random() < 0.3:
         strikes.append(Slow(at=joins, process="a", latency_seconds=aim.within(0.05, 0.3), seconds=4.0))
-    return Aimed(shape, strikes, chaos_seconds=8.0)
+    return Aimed(shape, strikes, chaos_seconds=9.0)
 
 
 def owner_that_keeps_what_retires(aim: Aim) -> Aimed:
@@ -57,7 +57,7 @@ def owner_that_keeps_what_retires(aim: Aim) -> Aimed:
         _useless(aim, aim.within(1.3, 1.6), aim.worker(shape), "shards"),
         Reshard(at=aim.within(1.6, 2.2), shards=1 + (shape.shards + aim.whole(0, 3)) % 6),
     ]
-    return Aimed(shape, strikes, chaos_seconds=8.0)
+    return Aimed(shape, strikes, chaos_seconds=9.0)
 
 
 def target_that_is_never_ready(aim: Aim) -> Aimed:
@@ -68,7 +68,7 @@ def target_that_is_never_ready(aim: Aim) -> Aimed:
         _joins_late(newcomer, aim.within(1.3, 2.0)),
         _useless(aim, 0.5, newcomer, "objects"),
     ]
-    return Aimed(shape, strikes, chaos_seconds=7.0)
+    return Aimed(shape, strikes, chaos_seconds=8.0)
 
 
 def target_that_never_claims(aim: Aim) -> Aimed:
@@ -82,7 +82,7 @@ def target_that_never_claims(aim: Aim) -> Aimed:
     ]
     if aim.random() < 0.3:
         strikes.append(Delete(at=round(gone + aim.within(0.1, 0.6), 3), record="shard", index=aim.whole(0, 3)))
-    return Aimed(shape, strikes, chaos_seconds=8.0)
+    return Aimed(shape, strikes, chaos_seconds=9.0)
 
 
 AIMS_AT_MEMBERS: tuple[Callable[[Aim], Aimed], ...] = (
