@@ -7,7 +7,7 @@ from enum import Enum
 
 from shards.objects import Key, ObjectName, Resource
 from shards.stores.store import StoreReader
-from shards.versions import must_be_one
+from shards.versions import comparable, must_be_one
 
 
 class Phase(Enum):
@@ -61,7 +61,9 @@ class Barrier:
         if self.phase is Phase.DELETED:
             # Absence alone proves nothing: the view may not have seen the object yet.
             past = view.shows(self.name, self.uid, self.resource_version)
-            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
+            # That it left the filter once is no proof either: it may have come back since.
+            unknown = not comparable(self.resource_version)
+            return view.name_of(self.uid) is None and (past or (unknown and view.gone(self.uid)))
         return False
 
     def missed(self, view: StoreReader) -> bool:

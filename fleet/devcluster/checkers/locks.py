@@ -198,8 +198,8 @@ def fair_moves(before: frozenset[str], new: ShardMap, stay: Set[str], slack: int
 
 class FewMoves(Invariant):
     """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
-    last: what one map may not move, several in a row may not either. Of who joined a moment ago the writer of a map may
-    not have heard yet, and a range that is given back has not moved (`Moves`)."""
+    last: what one map may not move, several in a row may not either. Who joins anew has left before. Of who joined a
+    moment ago the writer of a map may not have heard yet, and a range that is given back has not moved (`Moves`)."""
 
     id = "I22"
     sentence = "A rebalance moves no more than the fair share of those who joined."
@@ -208,7 +208,8 @@ class FewMoves(Invariant):
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._rounds: dict[str, _Round] = {}
-        self._stay: dict[str, frozenset[str]] = {}
+        self._stay: dict[str, dict[str, int]] = {}
+        """Epochs of the members that live, do not leave, and are not dead by the map (a hand may lower an epoch)."""
         self._joined: dict[tuple[str, str], float] = {}
         """By fleet and member: since when its incarnation is there."""
 
@@ -226,11 +227,15 @@ class FewMoves(Invariant):
             self._rounds.pop(fleet, None)
             return
         self.checks += 1
-        members = write.owned.members
-        stay = frozenset(name for name, each in members.items() if each.holder is not None and not each.leaving)
-        if stay != self._stay.get(fleet):
+        there = {
+            name: each.epoch
+            for name, each in write.owned.members.items()
+            if each.holder is not None and not each.leaving and each.epoch >= old.floors.get(name, 0)
+        }
+        if there != self._stay.get(fleet):
             self._rounds.pop(fleet, None)
-            self._stay[fleet] = stay
+            self._stay[fleet] = there
+        stay = there.keys()
         so_far = self._rounds.setdefault(fleet, _Round(frozenset(old.targets)))
         heard = frozenset(
             name for name in stay if self._joined.get((fleet, name), -math.inf) <= write.entry.time - WRITE_SECONDS

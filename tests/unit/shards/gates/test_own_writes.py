@@ -56,6 +56,18 @@ class TestOwnWrites:
         assert mark is not None
         assert [(each.uid, each.deleted) for each in mark.unseen] == [("u1", True)]
 
+    def test_that_an_object_left_the_view_before_it_came_back_does_not_show_its_deletion(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        cache.shows(18)
+        cache.pages.delete(meta(19))
+        writes.deleted(writes.begin(KEY, PAGES, PAGE, "u1", "20"), "u1", "20")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(21))
+        assert writes.blocked(KEY, cache.views) is None
+
     def test_a_later_version_counts_too(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
         cache.shows(31)

@@ -206,6 +206,25 @@ class TestFewMoves:
         story.layout(4, ("a",) * 4 + ("b",) * 4, boundaries)
         assert bool(judged("I22", story).findings) == breaks
 
+    @pytest.mark.parametrize("anew", [False, True])
+    def test_who_joins_anew_between_two_maps_has_left(self, story: Chronicle, anew: bool) -> None:
+        boundaries = tuple(SPACE // 16 * i for i in range(16))
+        story.wait(5.0)
+        story.layout(1, ("a",) * 8 + ("b",) * 8, boundaries)
+        story.layout(2, ("b",) * 16, boundaries)
+        if anew:
+            story.member("b", 2)
+        story.wait(5.0)
+        story.layout(3, ("a",) * 8 + ("b",) * 8, boundaries)
+        assert bool(judged("I22", story).findings) is not anew
+
+    def test_a_member_below_its_floor_is_dead_whatever_its_lease_says(self, story: Chronicle) -> None:
+        boundaries = tuple(SPACE // 16 * i for i in range(16))
+        story.layout(1, ("b",) * 16, boundaries, floors={"b": 9})
+        story.wait(5.0)
+        story.layout(2, ("a",) * 16, boundaries)
+        assert judged("I22", story).outcome == HELD
+
 
 class TestMutex:
     def test_claims_of_free_ranges_hold(self, story: Chronicle) -> None:
