@@ -37,10 +37,16 @@ MAIN = {
     "two of one name": Scenario(
         {"retarget": 1, "expire": 1, "delete-member": 1}, 17_932, {"names": (0, 0, 1), "running": True}
     ),
+    "two of a name that is new": Scenario(
+        {"retarget": 1, "delete-member": 1}, 4_540, {"names": (0, 0, 1), "new": True}
+    ),
     "leaving for good": Scenario({"retarget": 1, "leave": 2, "lost-answer": 1}, 1_901),
     "a shard Lease deleted": Scenario({"retarget": 1, "delete-shard": 2, "crash": 1}, 70_198),
     "a holder emptied": Scenario({"retarget": 1, "empty-shard": 1, "crash": 1}, 9_091),
     "a member Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "crash": 1, "vanish": 1}, 42_099),
+    "a member Lease deleted in a running fleet": Scenario(
+        {"retarget": 2, "delete-member": 1, "crash": 1}, 24_573, {"running": True}
+    ),
     "a member and a shard Lease deleted": Scenario({"retarget": 1, "delete-member": 1, "delete-shard": 1}, 11_083),
     "the map deleted": Scenario({"retarget": 1, "delete-map": 1, "elect": 1, "crash": 1}, 49_040),
     "the store restored": Scenario({"retarget": 2, "restore": 1}, 11_235),
@@ -67,6 +73,9 @@ LONG = {
     "three workers, more moves": Scenario({"retarget": 2, "vanish": 1, "act": 2}, 0, {**_HANDOVER, "names": (0, 1, 2)}),
     "two of one name that die": Scenario(
         {"retarget": 1, "expire": 1, "delete-member": 1, "crash": 1}, 0, {"names": (0, 0, 1)}
+    ),
+    "two of a name that is new, and a stall": Scenario(
+        {"retarget": 2, "delete-member": 1, "expire": 1}, 0, {"names": (0, 0, 1), "new": True}
     ),
     "there and back, an election": Scenario(
         {"reshard": 2, "elect": 1}, 0, {**_SPLIT, "running": True, "collects": True}
