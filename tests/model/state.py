@@ -163,8 +163,9 @@ class World:
     """A scenario to explore. names: the name of each process. split: one range that can be cut in two, or one alone.
 
     standbys: a planned release waits for the target's standby. gates: contents, watermarks and lists are modelled.
-    slow_maps: a coordinator plans a map and writes it later. new: the map names nobody yet but as a target. without: rules and parts of rules that are removed. code:
-    what decides and writes; None where something is removed: the moves then follow the rules as they are written here.
+    slow_maps: a coordinator plans a map and writes it later. new: the map names nobody yet but as a target. without:
+    rules and parts of rules that are removed. code: what decides and writes; None where something is removed: the
+    moves then follow the rules as they are written here.
     """
 
     def __init__(
