@@ -114,6 +114,16 @@ def join(
     return successor
 
 
+def established(before: bool, *, known_epoch: int) -> bool:
+    """Whether a member may do something about ranges, once a write of its record has been acknowledged (R1, R14).
+
+    known_epoch: `highest_named_epoch` in what it had seen before it sent that write. The first record of a name may be
+    deleted by hand before any map names it; who comes next does not know that there was one, and does not wait. After
+    such a write nobody is in that place: the write conflicts, or who comes next finds the name and waits a lease.
+    """
+    return before or known_epoch > 0
+
+
 def _is_reaped(holder: Incarnation, me: Incarnation, reaped_predecessor: bool) -> bool:
     return reaped_predecessor and holder.supervisor == me.supervisor and holder.count < me.count
 
@@ -283,11 +293,18 @@ def floors(
 ) -> dict[str, int]:
     """The floors that the map should carry (R6): they follow every member record upwards, never downwards.
 
-    named: members that hold shard records. gone: floors of members that a live read proved to have no record, longer
-    than a lease ago (R14). A floor goes only when no shard record names the member and it has no record.
+    named: members that hold shard records, or of whom somebody may act whose record was deleted: who takes their place
+    has to find the floor, to wait for them. gone: floors of members that a live read proved to have no record, longer
+    than a lease ago (R14). A floor goes only when nothing of all that names the member, and it has no record.
     """
     wanted = dict(shard_map.floors)
     for name, epoch in (*((name, record.epoch) for name, record in members.items()), *gone.items()):
         wanted[name] = max(wanted.get(name, 0), epoch)
     mentioned = {*named, *members, *filter(None, shard_map.targets)}
     return {name: epoch for name, epoch in wanted.items() if name in mentioned}
+
+
+def forgotten(shard_map: ShardMap, new_floors: Mapping[str, int]) -> int:
+    """What `ShardMap.forgotten` becomes with these floors: whoever comes back under a name whose floor has gone begins
+    above it, or a worker that still sees the old map takes what it holds for free."""
+    return max([shard_map.forgotten, *(epoch for name, epoch in shard_map.floors.items() if name not in new_floors)])

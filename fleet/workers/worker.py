@@ -263,7 +263,9 @@ class Worker:
             # Before the map counts as followed: others may have what is given up here once it does.
             if self._budget.follow(self.view.last_map, self.view.shards, self.member.holder):
                 self.member.renew_now.set()
-        me = self.member.holder if self.clock() < self.member.until() else None
+        self.member.look(self.view)
+        may_act = self.member.established and self.clock() < self.member.until()
+        me = self.member.holder if may_act else None
         if self._inquiry.ask(self.view, me, rung=rung):
             self._departure.looked()
             self._follow_map()

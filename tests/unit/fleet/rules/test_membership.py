@@ -12,9 +12,11 @@ from fleet.rules.membership import (
     Sighting,
     Wait,
     acting_until,
+    established,
     expel,
     fence,
     floors,
+    forgotten,
     highest_epochs,
     highest_named_epoch,
     is_renewal,
@@ -124,6 +126,18 @@ def test_the_epochs_of_all_members_are_those_of_each() -> None:
     found = Survey(shown, shards).find(highest_epochs)
     for name in ("a", "b", "f", "t", "nobody"):
         assert found.get(name, 0) == highest_named_epoch(name, shown, shards.values())
+
+
+def test_a_member_is_established_by_what_it_had_seen_before_a_write_of_its_record() -> None:
+    assert not established(False, known_epoch=0)
+    assert established(False, known_epoch=1)
+    assert established(True, known_epoch=0)
+
+
+def test_the_map_remembers_how_high_the_floors_were_that_go() -> None:
+    shown = replace(shard_map(floors={"a": 8, "b": 3}), forgotten=5)
+    assert forgotten(shown, {"a": 9}) == 5
+    assert forgotten(shown, {"b": 3}) == 8
 
 
 FIGURES = {

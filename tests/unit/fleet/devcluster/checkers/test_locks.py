@@ -8,7 +8,7 @@ import pytest
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.records.object_names import CONFIG_MAPS, LEASES
 from fleet.records.record import ShardStatus
-from shards.keyrange import SPACE, KeyRange
+from shards.keyrange import SPACE, KeyRange, ranges_from
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -187,6 +187,24 @@ class TestFewMoves:
         story.member("a", 2, held=False, by="agent@1")
         story.layout(2, ("b",) * 16, boundaries)
         assert judged("I22", story).outcome == HELD
+
+    @pytest.mark.parametrize(("late_seconds", "breaks"), [(1.5, False), (0.5, True)])
+    def test_what_a_target_was_late_for_and_gives_back_has_not_moved(
+        self, story: Chronicle, late_seconds: float, breaks: bool
+    ) -> None:
+        boundaries = tuple(SPACE // 8 * i for i in range(8))
+        eighths = ranges_from(boundaries)
+        story.layout(1, ("a",) * 8, boundaries)
+        for each in eighths:
+            story.shard(each, 3, "a@1", by="a@1")
+        for each in eighths[:4]:
+            story.shard(each, 3, released_by="a@1", by="a@1")
+        story.layout(2, ("b",) * 4 + ("a",) * 4, boundaries)
+        story.wait(late_seconds - 1.0)
+        story.layout(3, ("a",) * 8, boundaries)
+        story.wait(2.0)
+        story.layout(4, ("a",) * 4 + ("b",) * 4, boundaries)
+        assert bool(judged("I22", story).findings) == breaks
 
     @pytest.mark.parametrize("anew", [False, True])
     def test_who_joins_anew_between_two_maps_has_left(self, story: Chronicle, anew: bool) -> None:
