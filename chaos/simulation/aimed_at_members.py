@@ -17,6 +17,7 @@ from chaos.simulation.strikes import AnyStrike, Crash, Delete, Leave, Reshard, S
 MEMBERS_EVERY, MEMBERS_AT = 64, 37
 """One seed in so many is about members: those with this remainder. None of them is aimed, beyond the margin or long."""
 
+
 def _useless(aim: Aim, at: float, process: str, refused: Literal["shards", "objects"]) -> Useless:
     """For good in three of four; else until it can show that it follows again."""
     seconds = None if aim.random() < 0.75 else aim.within(4.0, 7.0)

@@ -56,7 +56,8 @@ class _Return(NamedTuple):
 class Conductor:
     """One history's. now: the true time. hear: who is told of Struck and Healed: the jury and the trace.
 
-    A strike that outlives the chaos ends with it, unless it is for good; those that wait to be started are started then.
+    A strike that outlives the chaos ends with it, unless it is for good; those that wait to be started are started
+    then.
     """
 
     def __init__(

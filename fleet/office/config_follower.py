@@ -15,6 +15,8 @@ from shards.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
+_DEFAULTS = PlanSettings()
+
 Check = Callable[[FleetConfig], None]
 """Raises ConfigError for what only this process knows to be wrong."""
 
@@ -27,7 +29,8 @@ class ConfigFollower:
     """Reads each version once.
 
     wanted: what the last version that was accepted asks for; None before the first. planning: its settings of plans,
-    likewise, with the deadline for standbys, of which no config speaks. refused: "" or why the newest version is not followed, after its version; everything then stays as it is.
+    likewise, with the deadline for standbys, of which no config speaks. refused: "" or why the newest version is not
+    followed, after its version; everything then stays as it is.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class ConfigFollower:
         fleet: str,
         check: Check = unchecked,
         *,
-        standby_deadline_seconds: float = PlanSettings.standby_deadline_seconds,
+        standby_deadline_seconds: float = _DEFAULTS.standby_deadline_seconds,
     ) -> None:
         self.wanted: Wanted | None = None
         self.planning: PlanSettings | None = None

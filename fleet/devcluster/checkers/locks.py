@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Set
 from dataclasses import dataclass, field
 
 from fleet.devcluster.evidence.ownership import Ownership
