@@ -82,7 +82,7 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         "opened": look.map.opened | work.opening if work.opening else look.map.opened,
         "retiring": work.retiring,
         "targets": assigned.targets,
-        "moved_at": int(look.today) if assigned.by_choice else look.map.moved_at,
+        "moved_at": int(look.today) if assigned.begins_cooldown else look.map.moved_at,
         "shares": shares,
         "forgotten": leaves_behind,
     }

@@ -64,5 +64,14 @@ class Barrier:
             return view.name_of(self.uid) is None and (past or view.gone(self.uid))
         return False
 
+    def missed(self, view: StoreReader) -> bool:
+        """Of what is seen: whether the view told nobody, as it never held the object that was written, nor saw it go.
+
+        It came and went between two lists. True also of an end that was seen too long ago to be known.
+        """
+        if self.phase is not Phase.LANDED or view.name_of(self.uid) is not None:
+            return False
+        return not view.saw_go(self.uid, self.resource_version)
+
     def __str__(self) -> str:
         return f"{self.resource} {self.name} {self.phase.value} {self.resource_version}".rstrip()

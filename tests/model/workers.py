@@ -173,6 +173,12 @@ def _noticed(w: World, s: State, p: int, me: Process) -> State:
     return with_process(s, p, _anew(me)._replace(waits="restored-joins-at-once" not in w.without))
 
 
+def _against(w: World, view: Map, r: int) -> int:
+    """What a member may not hold when it repeats that a range is lost: but for the layout, where that lies outside."""
+    layout, against = w.layout_masks[view.layout], w.overlaps[r] | 1 << r
+    return against if layout >> r & 1 else against & ~layout
+
+
 def _follow(w: World, s: State, p: int, me: Process, renews: bool) -> Iterator[Step]:
     if s.map is not None and me.view != s.map and not me.past:
         kept = me.holds
@@ -197,7 +203,7 @@ def _follow(w: World, s: State, p: int, me: Process, renews: bool) -> Iterator[S
     record = s.members[w.names[p]]
     if renews and record.echo < me.view.losses and me.health != STUCK:
         at_stake = me.holds | me.drained | (1 << me.claim if me.claim >= 0 else 0)
-        clear = all(not me.view.lost[r] or not at_stake & (w.overlaps[r] | 1 << r) for r in w.ranges)
+        clear = all(not lost or not at_stake & _against(w, me.view, r) for r, lost in enumerate(me.view.lost))
         if clear or "echo-without-drop" in w.without:
             echoed = record._replace(echo=me.view.losses)
             yield Step(f"{p} renews and repeats the map", with_member(s, w.names[p], echoed))

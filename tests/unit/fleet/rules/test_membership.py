@@ -204,6 +204,27 @@ def test_half_of_the_members_may_be_fenced_at_once_and_more_than_half_may_not() 
     assert watch.fenceable(most, own_renewal_at=0.0, now=9.0) == []
 
 
+def test_who_is_past_its_deadline_counts_among_those_that_look_dead() -> None:
+    """A server that answers nobody for a lease silences all of them; of some the last news came a little late."""
+    watch = MemberWatch()
+    members = watched({"a": "1", "b": "2", "c": "3", "d": "4"})
+    watch.observe(members, 0.0)
+    members = members | watched({"c": "5", "d": "6"})
+    watch.observe(members, 0.2)
+    assert watch.fenceable(members, own_renewal_at=8.05, now=8.1) == []
+    assert watch.suspicious_since == 8.1
+    assert watch.fenceable(members, own_renewal_at=8.15, now=8.1 + LEASE) == []
+    assert watch.fenceable(members, own_renewal_at=16.0, now=8.3 + LEASE) == ["a", "b", "c", "d"]
+
+
+def test_the_first_news_after_an_outage_of_nearly_a_lease_begins_an_episode() -> None:
+    watch = MemberWatch()
+    watch.observe(watched({"a": "1", "b": "2"}), 0.0)
+    members = watched({"a": "1", "b": "3"})
+    watch.observe(members, 7.9)
+    assert watch.fenceable(members, own_renewal_at=8.05, now=8.1) == []
+
+
 def test_a_suspicion_of_oneself_ends_a_lease_after_a_renewal_of_one_s_own_that_began_in_it() -> None:
     watch = MemberWatch()
     members = watched({"a": "1", "b": "2"})
