@@ -157,7 +157,7 @@ def floors_without_the_gone(shard_map: Any, members: Any, named: Any, *, gone: A
 
 
 def floors_of_the_map_alone(shard_map: Any, members: Any, named: Any, *, gone: Any) -> Any:
-    return floors(shard_map, {}, named, gone=gone)
+    return floors(shard_map, {}, {*named, *members}, gone=gone)
 
 
 # -- the life of a record --------------------------------------------------------------------------------------------
