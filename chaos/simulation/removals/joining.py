@@ -139,8 +139,14 @@ def _blindly(renew: Rule) -> Rule:
     class Clear:
         confirmed_at = float("inf")
 
+        def __init__(self, view: Any) -> None:
+            self._view = view
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._view, name)
+
     async def renewed(self: Member, record: Any, view: Any) -> None:
-        await renew(self, record, Clear())
+        await renew(self, record, Clear(view))
 
     return renewed
 
