@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaos.target import Kill
+from chaos.targets.target import Kill
 from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan, Verdict
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.actions import add_objects, kill_worker, wait_until_settled
-from chaos.target import TargetFailed
+from chaos.targets.target import TargetFailed
 from tests.unit.chaos.target import PaperTarget, span, verdict
 
 

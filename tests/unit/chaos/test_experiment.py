@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.experiment import load_experiment, names, parse_experiment
+from chaos.documents.experiment import load_experiment, names, parse_experiment
 from shards.errors import ConfigError
 from tests.unit.chaos.documents import activity, document
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from chaos.oracle import lost_spans, owned_ranges, takeover_seconds
-from chaos.target import Kill
+from chaos.targets.ownership import lost_spans, owned_ranges, takeover_seconds
+from chaos.targets.target import Kill
 from fleet.devcluster.evidence.verdict import Gap
 from tests.unit.chaos.target import span, verdict
 

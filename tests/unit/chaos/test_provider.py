@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chaos.provider import parse_provider
+from chaos.documents.provider import parse_provider
 from shards.errors import ConfigError
 from tests.unit.chaos.target import PaperTarget
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from chaos.experiment import Activity, Experiment, Hypothesis
-from chaos.journal import Journal
-from chaos.provider import Provider
-from chaos.report import activity_line, verdict_line
-from chaos.runner import Runner
-from chaos.target import TargetSettings
-from chaos.tolerance import Equal
+from chaos.documents.experiment import Activity, Experiment, Hypothesis
+from chaos.documents.provider import Provider
+from chaos.documents.tolerance import Equal
+from chaos.running.journal import Journal
+from chaos.running.lines import activity_line, verdict_line
+from chaos.running.runner import Runner
+from chaos.targets.target import TargetSettings
 
 SETTINGS = TargetSettings("a.py:a", workers=1, shards=1, objects=1, seconds=1, settle_seconds=1)
 

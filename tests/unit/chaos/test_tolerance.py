@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chaos.tolerance import parse_tolerance
+from chaos.documents.tolerance import parse_tolerance
 from shards.errors import ConfigError
 
 

@@ -1,12 +1,13 @@
-"""What the recorder's verdict says about kills: who owned what when, and for how long nobody did. Pure."""
+"""What the recorder's verdict says about ownership: who had what when, and for how long nobody did. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from chaos.target import Kill
+from chaos.targets.target import End
 from fleet.devcluster.evidence.verdict import OwnershipSpan, Verdict
+from shards.keyrange import SPACE, KeyRange
 
 
 def member_of(span: OwnershipSpan) -> str:
@@ -14,33 +15,42 @@ def member_of(span: OwnershipSpan) -> str:
     return span.holder.rpartition("@")[0]
 
 
-def lost_spans(verdict: Verdict, kill: Kill) -> list[OwnershipSpan]:
+def lost_spans(verdict: Verdict, end: End) -> list[OwnershipSpan]:
     """What the dead worker held when it was killed."""
     return [
         span
         for spans in verdict.timeline.values()
         for span in spans
-        if member_of(span) == kill.member
-        and span.claimed_at <= kill.at
-        and (span.ended_at is None or span.ended_at > kill.at)
+        if member_of(span) == end.member
+        and span.claimed_at <= end.at
+        and (span.ended_at is None or span.ended_at > end.at)
     ]
 
 
-def owned_ranges(verdict: Verdict, kills: Iterable[Kill]) -> Counter[str]:
+def owned_share(verdict: Verdict, ends: Iterable[End]) -> float:
+    """The part of all hashes whose range has a living owner: 1.0 when nothing is left alone, whatever the ranges."""
+    return sum(_size(KeyRange.parse(each)) for each in _owned(verdict, ends)) / SPACE
+
+
+def owned_ranges(verdict: Verdict, ends: Iterable[End]) -> Counter[str]:
     """How many ranges each living member holds. What a dead incarnation still holds by its Lease counts for nobody."""
-    dead = {(span.range, span.epoch) for kill in kills for span in lost_spans(verdict, kill)}
+    return Counter(member_of(span) for span in _owned(verdict, ends).values())
+
+
+def _owned(verdict: Verdict, ends: Iterable[End]) -> dict[str, OwnershipSpan]:
+    dead = {(span.range, span.epoch) for end in ends for span in lost_spans(verdict, end)}
     ownerless = {gap.range for gap in verdict.gaps if gap.ended_at is None}
     last = (spans[-1] for spans in verdict.timeline.values() if spans)
-    return Counter(
-        member_of(span)
+    return {
+        span.range: span
         for span in last
         if span.ended_at is None and span.range not in ownerless and (span.range, span.epoch) not in dead
-    )
+    }
 
 
-def takeover_seconds(verdict: Verdict, kill: Kill, now: float) -> dict[str, float]:
+def takeover_seconds(verdict: Verdict, end: End, now: float) -> dict[str, float]:
     """Per range that the dead worker held: from the kill to the next claim; until now where there was none yet."""
-    return {span.range: _next_claim(verdict, span, now) - kill.at for span in lost_spans(verdict, kill)}
+    return {span.range: _next_claim(verdict, span, now) - end.at for span in lost_spans(verdict, end)}
 
 
 def _next_claim(verdict: Verdict, lost: OwnershipSpan, now: float) -> float:
@@ -49,3 +59,7 @@ def _next_claim(verdict: Verdict, lost: OwnershipSpan, now: float) -> float:
 
 def _claims_after(spans: Iterable[OwnershipSpan], lost: OwnershipSpan) -> Iterator[float]:
     return (span.claimed_at for span in spans if span.claimed_seq > lost.claimed_seq)
+
+
+def _size(keys: KeyRange) -> int:
+    return keys.last - keys.first + 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.fields import Fields, shown
+from chaos.documents.fields import Fields, shown
 from fleet.configuration.config_errors import suggestion
 from shards.errors import ConfigError
 
@@ -41,7 +41,10 @@ def parse_provider(value: object, path: str) -> Provider:
     fields.known(
         ("type", "module", "func", "arguments"), unsupported={"secrets": "read what is secret inside the function"}
     )
-    module, func = fields.text("module", "chaos.actions or chaos.probes"), fields.text("func", "a function of it")
+    module, func = (
+        fields.text("module", "a module such as chaos.actions.processes"),
+        fields.text("func", "a function of it"),
+    )
     arguments = fields.mapping("arguments").as_dict()
     function = _find(module, func, fields)
     parameters = _parameters(function, module, func, fields)

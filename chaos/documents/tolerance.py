@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from chaos.fields import Fields, shown
+from chaos.documents.fields import Fields, shown
 from shards.errors import ConfigError
 
 _TYPES = ("range", "regex")

@@ -6,6 +6,7 @@ target stands under `extensions`, where chaostoolkit leaves room for others. Wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -14,20 +15,32 @@ from typing import Any
 
 import yaml
 
-from chaos.fields import Fields
-from chaos.provider import Provider, parse_provider
-from chaos.target import TargetSettings, parse_target
-from chaos.tolerance import Tolerance, parse_tolerance
+from chaos.documents.fields import Fields
+from chaos.documents.provider import Provider, parse_provider
+from chaos.documents.settings import TargetSettings, parse_settings
+from chaos.documents.tolerance import Tolerance, parse_tolerance
 from fleet.configuration.config_errors import suggestion
 from shards.errors import ConfigError
 
 EXTENSION = "shardfleet"
+CONTROL = "chaos.toolkit"
+"""Module of the control through which chaostoolkit starts the fleet."""
+_INVARIANT = re.compile("I([1-9]|1[0-9]|2[0-7])")
 _SUFFIXES = (".yaml", ".yml", ".json")
-_FIELDS = ("version", "title", "description", "tags", "steady-state-hypothesis", "method", "rollbacks", "extensions")
+_FIELDS = (
+    "version",
+    "title",
+    "description",
+    "tags",
+    "steady-state-hypothesis",
+    "method",
+    "rollbacks",
+    "extensions",
+    "controls",
+)
 _LATER = {
     "configuration": "write the values where they are used",
     "secrets": "read what is secret inside the function",
-    "controls": "leave them out",
     "dry": "leave it out",
 }
 _LATER_IN_ACTIVITY = {
@@ -59,14 +72,19 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """document: the file as it was read, for the journal."""
+    """document: the file as it was read, for the journal. attacks: the invariants that it tries to break.
+
+    promises: what holds instead where it goes beyond a stated limit; "" where everything holds.
+    """
 
     title: str
     description: str
     hypothesis: Hypothesis
     method: tuple[Activity, ...]
     rollbacks: tuple[Activity, ...]
-    target: TargetSettings
+    settings: TargetSettings
+    attacks: tuple[str, ...]
+    promises: str
     document: Mapping[str, Any]
 
 
@@ -92,6 +110,8 @@ def parse_experiment(text: str) -> Experiment:
     fields = Fields(document, "")
     fields.known(_FIELDS, unsupported=_LATER)
     fields.value("method", "a list of activities")
+    _controls(fields)
+    extension = _extension(fields)
     for path, tag in fields.items("tags"):
         if not isinstance(tag, str):
             raise ConfigError(path, f"{tag!r} is not text")
@@ -103,7 +123,9 @@ def parse_experiment(text: str) -> Experiment:
         ),
         method=tuple(_activity(item, path) for path, item in fields.items("method")),
         rollbacks=tuple(_activity(item, path) for path, item in fields.items("rollbacks")),
-        target=_target(fields),
+        settings=parse_settings(extension.value("target", "what the experiment runs on"), extension.at("target")),
+        attacks=_attacks(extension),
+        promises=extension.text("promises", "what holds instead") if extension.given("promises") else "",
         document=document,
     )
 
@@ -157,11 +179,27 @@ def _activity(value: object, path: str, *, judged: bool = False) -> Activity:
     )
 
 
-def _target(fields: Fields) -> TargetSettings:
+def _extension(fields: Fields) -> Fields:
     for path, item in fields.items("extensions"):
         extension = Fields(item, path)
-        if extension.text("name", EXTENSION) != EXTENSION:
-            continue
-        extension.known(("name", "target"), unsupported={})
-        return parse_target(extension.value("target", "what the experiment runs on"), extension.at("target"))
+        if extension.text("name", EXTENSION) == EXTENSION:
+            extension.known(("name", "target", "attacks", "promises"), unsupported={})
+            return extension
     raise ConfigError("extensions", f"this field is required; write one named {EXTENSION} with a target")
+
+
+def _attacks(extension: Fields) -> tuple[str, ...]:
+    found = []
+    for path, item in extension.items("attacks"):
+        if not isinstance(item, str) or not _INVARIANT.fullmatch(item):
+            raise ConfigError(path, f"{item!r} is no invariant; write I1 to I27")
+        found.append(item)
+    return tuple(found)
+
+
+def _controls(fields: Fields) -> None:
+    """chaostoolkit starts the fleet through a control; we need none, and refuse others."""
+    for path, item in fields.items("controls"):
+        control = Fields(item, path)
+        if control.mapping("provider").as_dict().get("module") != CONTROL:
+            raise ConfigError(path, f"not supported but for that of {CONTROL}; leave it out")

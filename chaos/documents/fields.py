@@ -65,8 +65,10 @@ class Fields:
             raise ConfigError(self.at(name), f"{shown(value)} is no time; write seconds, at least 0, such as 1.5")
         return float(value)
 
-    def count(self, name: str, *, least: int, most: int) -> int:
-        """A whole number within bounds, both allowed."""
+    def count(self, name: str, *, least: int, most: int, default: int | None = None) -> int:
+        """A whole number within bounds, both allowed. default: where the field may be missing."""
+        if default is not None and not self.given(name):
+            return default
         value = self.value(name, f"a whole number from {least} to {most}")
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise ConfigError(self.at(name), f"{shown(value)} is out of bounds; write {least} to {most}")

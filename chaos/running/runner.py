@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from chaos.experiment import Activity, Experiment
-from chaos.journal import ActivityRun, Journal, SteadyState
+from chaos.documents.experiment import Activity, Experiment
+from chaos.running.journal import ActivityRun, Journal, SteadyState
 from shards.clock import Clock
 
 Heard = Callable[[str, ActivityRun], None]

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from fleet.devcluster.evidence.verdict import Verdict
+
 Status = Literal["completed", "failed", "aborted", "interrupted"]
 
 
@@ -44,7 +46,10 @@ class SteadyStates(msgspec.Struct):
 
 class Journal(msgspec.Struct, kw_only=True):
     """status: completed; failed, the hypothesis was not met before or after; aborted, an activity of the method
-    failed, so that nothing was shown; interrupted, by Ctrl-C or SIGTERM. deviated: met before, not met after."""
+    failed, so that nothing was shown; interrupted, by Ctrl-C or SIGTERM. deviated: met before, not met after.
+
+    target: on which it ran. verdict: of the judge, over everything that was recorded; None where it was not asked.
+    """
 
     experiment: dict[str, Any]
     start: str
@@ -55,6 +60,8 @@ class Journal(msgspec.Struct, kw_only=True):
     steady_states: SteadyStates = msgspec.field(default_factory=SteadyStates)
     run: list[ActivityRun] = msgspec.field(default_factory=list)
     rollbacks: list[ActivityRun] = msgspec.field(default_factory=list)
+    target: str = ""
+    verdict: Verdict | None = None
 
     @property
     def passed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.journal import ActivityRun, Journal
+from chaos.running.journal import ActivityRun, Journal
 
 _PHASES = {"before": "before", "method": "method", "after": "after", "rollback": "undo"}
 

@@ -1,0 +1,81 @@
+"""What can be done to the processes of a fleet. Each answer says to whom it was done, for the journal.
+
+`worker` is the name of a member, such as `a-0`; left out, it is the one that owns most keys.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.targets.ownership import owned_ranges
+from chaos.targets.running import RUNNING
+from chaos.targets.target import Target, TargetFailed
+
+
+def kill_worker(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
+    """SIGKILL to one worker. Raises TargetFailed where it owns nothing: its death would prove nothing."""
+    member, pod, child = chosen(target, worker)
+    ranges = _ranges(target, member)
+    end = target.pods.kill(pod, child)
+    return {"worker": member, "pid": end.pid, "ranges": ranges, "unsettled": target.people.unsettled()}
+
+
+def pause_worker(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
+    """SIGSTOP to one worker."""
+    member, pod, child = chosen(target, worker)
+    ranges = _ranges(target, member)
+    target.pods.pause(pod, child)
+    return {"worker": member, "ranges": ranges}
+
+
+def resume_workers(target: Target = RUNNING) -> dict[str, Any]:
+    """SIGCONT to everything that was paused and lives."""
+    target.pods.resume_all()
+    return {}
+
+
+def kill_pod(pod: str = "", target: Target = RUNNING) -> dict[str, Any]:
+    """Everything of one pod at once, as when its node loses its power. pod: left out, the one of the busiest worker."""
+    name = pod or chosen(target, "")[1]
+    target.pods.kill_pod(name)
+    return {"pod": name}
+
+
+def kill_coordinator(target: Target = RUNNING) -> dict[str, Any]:
+    """SIGKILL to the agent that is in office."""
+    pod = target.pods.coordinator()
+    end = target.pods.kill(pod, "agent")
+    return {"pod": pod, "pid": end.pid}
+
+
+def start_pods(names: list[str], target: Target = RUNNING) -> dict[str, Any]:
+    """More pods, or those that have ended again."""
+    for name in names:
+        target.pods.start(name)
+    return {"pods": target.pods.names()}
+
+
+def stop_pods(names: list[str], target: Target = RUNNING) -> dict[str, Any]:
+    """SIGTERM to one pod after the other; each is waited for."""
+    for name in names:
+        target.pods.stop(name)
+    return {"pods": target.pods.names()}
+
+
+def chosen(target: Target, worker: str) -> tuple[str, str, str]:
+    """Member, pod and child of a worker that lives. Raises TargetFailed."""
+    members = target.pods.members()
+    if not worker:
+        owned = owned_ranges(target.evidence.verdict(), target.pods.ends)
+        worker = max(sorted(members), key=lambda member: owned.get(member, 0), default="")
+    if worker not in members:
+        raise TargetFailed(f"there is no worker {worker!r}; there are {', '.join(sorted(members)) or 'none'}")
+    return (worker, *members[worker])
+
+
+def _ranges(target: Target, member: str) -> int:
+    """How many the member owns. Raises TargetFailed for none."""
+    ranges = owned_ranges(target.evidence.verdict(), target.pods.ends).get(member, 0)
+    if not ranges:
+        raise TargetFailed(f"{member} owns no range: what is done to it would prove nothing")
+    return ranges

@@ -1,0 +1,65 @@
+"""Runs the experiments that were asked for, one after the other, each on a fleet of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+import msgspec
+
+from chaos.command.asked import Asked
+from chaos.documents.experiment import Experiment
+from chaos.running.interrupts import sigterm_as_ctrl_c
+from chaos.running.journal import Journal
+from chaos.running.lines import activity_line, verdict_line
+from chaos.running.session import carry_out
+from chaos.targets import servers
+from chaos.targets.bed import Bed, ServerContext
+from chaos.targets.target import Target
+from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
+from shards.errors import ConfigError
+
+
+def run_series(asked: Asked) -> int:
+    """Returns the exit code: that of the worst of them."""
+    journals: list[Journal] = []
+
+    def say(text: str) -> None:
+        click.echo(text, err=asked.as_json)
+
+    with sigterm_as_ctrl_c(), ExitStack() as stack:
+        for number, (name, experiment) in enumerate(asked.experiments.items()):
+            say(f"{name}: {experiment.title}")
+            with _target(asked, name, experiment, number, say, stack) as target:
+                journal = carry_out(
+                    experiment,
+                    target,
+                    heard=lambda phase, done: say(f"  {activity_line(phase, done)}"),
+                    judging=lambda: None,
+                )
+            journals.append(journal)
+            say(f"  {verdict_line(journal)}")
+            if asked.as_json:
+                click.echo(msgspec.json.encode(journal.as_dict()).decode())
+            if journal.status == "interrupted":
+                return EXIT_INTERRUPTED
+    return 0 if all(each.passed for each in journals) else EXIT_RUN_TIME
+
+
+@contextmanager
+def _target(
+    asked: Asked, name: str, experiment: Experiment, number: int, say: servers.Say, stack: ExitStack
+) -> Iterator[Target]:
+    if asked.target == "kube":
+        raise ConfigError("--target", "kube is not there yet")
+    server: ServerContext
+    if asked.target == "dev":
+        server = partial(servers.embedded, front_ends=experiment.settings.front_ends)
+    else:
+        server = partial(servers.real, say=say, kubeconfig=asked.kubeconfig)
+    keep = None if asked.keep is None else Path(asked.keep) / name
+    with Bed(asked.target, experiment.settings, server, number=number, say=say, keep=keep) as bed:
+        yield bed

@@ -1,0 +1,27 @@
+"""Who owns what, and for how long nobody did."""
+
+from __future__ import annotations
+
+from chaos.targets import ownership
+from chaos.targets.running import RUNNING
+from chaos.targets.target import Target
+
+
+def owned_share(target: Target = RUNNING) -> float:
+    """The part of all keys that have a living owner: 1.0 when none is left alone."""
+    return ownership.owned_share(target.evidence.verdict(), target.pods.ends)
+
+
+def living_workers(target: Target = RUNNING) -> int:
+    """Worker processes."""
+    return len(target.pods.members())
+
+
+def longest_takeover_seconds(target: Target = RUNNING) -> float:
+    """Over all workers that were ended, and all ranges that they held: until the range was claimed again; 0 before
+    the first of them."""
+    verdict, now = target.evidence.verdict(), target.now()
+    return max(
+        (max(ownership.takeover_seconds(verdict, end, now).values(), default=0.0) for end in target.pods.ends),
+        default=0.0,
+    )
