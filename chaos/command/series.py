@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
-from pathlib import Path
+from contextlib import contextmanager
 
 import click
 import msgspec
@@ -16,8 +14,8 @@ from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.running.journal import Journal
 from chaos.running.lines import activity_line, verdict_line
 from chaos.running.session import carry_out
-from chaos.targets import servers
-from chaos.targets.bed import Bed, ServerContext
+from chaos.targets.opening import open_bed
+from chaos.targets.servers import Say
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from shards.errors import ConfigError
@@ -30,10 +28,10 @@ def run_series(asked: Asked) -> int:
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
 
-    with sigterm_as_ctrl_c(), ExitStack() as stack:
+    with sigterm_as_ctrl_c():
         for number, (name, experiment) in enumerate(asked.experiments.items()):
             say(f"{name}: {experiment.title}")
-            with _target(asked, name, experiment, number, say, stack) as target:
+            with _target(asked, name, experiment, number, say) as target:
                 journal = carry_out(
                     experiment,
                     target,
@@ -50,16 +48,11 @@ def run_series(asked: Asked) -> int:
 
 
 @contextmanager
-def _target(
-    asked: Asked, name: str, experiment: Experiment, number: int, say: servers.Say, stack: ExitStack
-) -> Iterator[Target]:
+def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: Say) -> Iterator[Target]:
     if asked.target == "kube":
         raise ConfigError("--target", "kube is not there yet")
-    server: ServerContext
-    if asked.target == "dev":
-        server = partial(servers.embedded, front_ends=experiment.settings.front_ends)
-    else:
-        server = partial(servers.real, say=say, kubeconfig=asked.kubeconfig)
-    keep = None if asked.keep is None else Path(asked.keep) / name
-    with Bed(asked.target, experiment.settings, server, number=number, say=say, keep=keep) as bed:
+    keep = None if asked.keep is None else asked.keep / name
+    with open_bed(
+        asked.target, experiment.settings, kubeconfig=asked.kubeconfig, number=number, say=say, keep=keep
+    ) as bed:
         yield bed

@@ -107,6 +107,11 @@ def parse_experiment(text: str) -> Experiment:
         raise ConfigError("", f"the experiment is not valid YAML: {error}") from error
     if not isinstance(document, dict):
         raise ConfigError("", "the experiment must be a mapping of fields that begins with `title: ...`")
+    return parse_document(document)
+
+
+def parse_document(document: dict[str, Any]) -> Experiment:
+    """From a file that somebody has read. Raises ConfigError."""
     fields = Fields(document, "")
     fields.known(_FIELDS, unsupported=_LATER)
     fields.value("method", "a list of activities")

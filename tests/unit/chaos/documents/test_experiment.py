@@ -9,7 +9,7 @@ import pytest
 
 from chaos.documents.experiment import load_experiment, names, parse_experiment
 from shards.errors import ConfigError
-from tests.unit.chaos.documents import activity, document
+from tests.unit.chaos.documents.files import activity, document
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -28,7 +28,7 @@ def test_a_file_may_be_json_and_is_kept_as_it_was_read(tmp_path: Path) -> None:
 
     assert experiment.document == document(tags=["mine"])
     assert [each.name for each in experiment.method] == ["kill_worker"]
-    assert experiment.target.shards == 4
+    assert experiment.settings.shards == 4
 
 
 def test_pauses_and_tolerances_are_read() -> None:
@@ -43,8 +43,24 @@ def test_pauses_and_tolerances_are_read() -> None:
 
 def test_extensions_of_others_are_left_alone() -> None:
     ours = document()["extensions"]
+    found = parse_experiment(json.dumps(document(extensions=[{"name": "other", "x": 1}, *ours])))
 
-    assert parse_experiment(json.dumps(document(extensions=[{"name": "other", "x": 1}, *ours]))).target.workers == 2
+    assert (found.settings.pods, found.settings.targets, found.settings.controller) == (2, ("dev",), "a.py:a")
+
+
+def test_what_a_target_leaves_out_suits_most_experiments() -> None:
+    found = parse_experiment(
+        json.dumps(document(extensions=[{"name": "shardfleet", "target": {}, "attacks": ["I1"], "promises": "less"}]))
+    )
+
+    assert (found.settings.targets, found.settings.pods, found.settings.lease_seconds) == (("dev", "real"), 2, 3.0)
+    assert (found.attacks, found.promises) == (("I1",), "less")
+
+
+def test_the_control_through_which_chaostoolkit_starts_the_fleet_says_nothing_here() -> None:
+    control = {"name": "fleet", "provider": {"type": "python", "module": "chaos.toolkit"}}
+
+    assert parse_experiment(json.dumps(document(controls=[control]))).title == "a title"
 
 
 @pytest.mark.parametrize("name", ["worker-sigkil", "nothing-like-it", "no/such/file.yaml"])
@@ -73,7 +89,7 @@ MISTAKES: list[tuple[Change, str]] = [
     (lambda doc: doc.pop("extensions"), "^extensions: this field is required; write one named shardfleet"),
     (at(["description"], " "), "^description: ' ' is not text"),
     (at(["metod"], []), "^metod: there is no such field; did you mean method"),
-    (at(["controls"], []), "^controls: not supported yet; leave them out"),
+    (at(["controls"], [{"name": "mine"}]), r"^controls\[0\]: not supported but for that of chaos.toolkit"),
     (at(["secrets"], {}), "^secrets: not supported yet"),
     (at(["tags"], [1]), r"^tags\[0\]: 1 is not text"),
     (at(["method"], {}), "^method: {} is not a list"),
@@ -94,8 +110,16 @@ MISTAKES: list[tuple[Change, str]] = [
         at([HYPOTHESIS, "probes", 0], activity("kill_worker", "action", tolerance=1)),
         r"^steady-state-hypothesis.probes\[0\].type: 'action' is not allowed; write probe",
     ),
-    (at(["extensions", 0, "target", "type"], "cluster"), r"^extensions\[0\].target.type: 'cluster' is not allowed"),
-    (at(["extensions", 0, "target", "workers"], 0), r"^extensions\[0\].target.workers: 0 is out of bounds"),
+    (
+        at(["extensions", 0, "target", "on"], ["moon"]),
+        r"^extensions\[0\].target.on\[0\]: 'moon' is no target; write dev",
+    ),
+    (at(["extensions", 0, "target", "pods"], 0), r"^extensions\[0\].target.pods: 0 is out of bounds"),
+    (
+        at(["extensions", 0, "attacks"], ["I28"]),
+        r"^extensions\[0\].attacks\[0\]: 'I28' is no invariant; write I1 to I27",
+    ),
+    (at(["extensions", 0, "atacks"], []), r"^extensions\[0\].atacks: there is no such field; did you mean attacks"),
     (at(["extensions", 0, "target", "objects"], True), r"^extensions\[0\].target.objects: True is out of bounds"),
 ]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from chaos.documents.experiment import Activity, Experiment, Hypothesis
 from chaos.documents.provider import Provider
+from chaos.documents.settings import parse_settings
 from chaos.documents.tolerance import Equal
 from chaos.running.journal import Journal
 from chaos.running.lines import activity_line, verdict_line
 from chaos.running.runner import Runner
-from chaos.targets.target import TargetSettings
 
-SETTINGS = TargetSettings("a.py:a", workers=1, shards=1, objects=1, seconds=1, settle_seconds=1)
+SETTINGS = parse_settings({}, "target")
 
 
 class Stage:
@@ -50,7 +50,7 @@ class Stage:
     def run(self, probes: list[Activity], method: list[Activity], rollbacks: list[Activity]) -> Journal:
         hypothesis = Hypothesis("steady", tuple(probes))
         document = {"title": "t"}
-        experiment = Experiment("t", "d", hypothesis, tuple(method), tuple(rollbacks), SETTINGS, document)
+        experiment = Experiment("t", "d", hypothesis, tuple(method), tuple(rollbacks), SETTINGS, (), "", document)
 
         def sleep(seconds: float) -> None:
             self.time += seconds

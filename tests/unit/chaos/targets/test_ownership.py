@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from chaos.targets.ownership import lost_spans, owned_ranges, takeover_seconds
-from chaos.targets.target import Kill
+from chaos.targets.target import End
 from fleet.devcluster.evidence.verdict import Gap
-from tests.unit.chaos.target import span, verdict
+from tests.unit.chaos.targets.paper import span, verdict
 
-KILL = Kill("worker-0", "dev-0", 4711, 10.0)
+END = End("dev", "worker-0", "dev-0", 4711, 10.0)
 
 
 def test_a_range_is_owned_by_whoever_claimed_it_last() -> None:
@@ -28,13 +28,13 @@ def test_a_gap_that_is_over_takes_nothing_from_the_owner() -> None:
 
 
 def test_what_a_killed_worker_still_holds_by_its_lease_has_no_owner() -> None:
-    assert owned_ranges(verdict(span("00", "dev-0@1", 1.0), span("80", "dev-1@1", 1.0)), [KILL]) == {"dev-1": 1}
+    assert owned_ranges(verdict(span("00", "dev-0@1", 1.0), span("80", "dev-1@1", 1.0)), [END]) == {"dev-1": 1}
 
 
 def test_the_next_incarnation_of_a_killed_worker_is_a_living_owner() -> None:
     found = verdict(span("00", "dev-0@1", 1.0, 10.5), span("00", "dev-0@2", 10.5, epoch=2))
 
-    assert owned_ranges(found, [KILL]) == {"dev-0": 1}
+    assert owned_ranges(found, [END]) == {"dev-0": 1}
 
 
 def test_a_kill_costs_what_the_worker_held_at_that_moment_and_nothing_else() -> None:
@@ -47,14 +47,14 @@ def test_a_kill_costs_what_the_worker_held_at_that_moment_and_nothing_else() -> 
         span("c0", "dev-0@2", 11.0),
     )
 
-    assert [each.range for each in lost_spans(found, KILL)] == ["00"]
+    assert [each.range for each in lost_spans(found, END)] == ["00"]
 
 
 def test_a_takeover_lasts_from_the_kill_to_the_next_claim() -> None:
     found = verdict(span("00", "dev-0@1", 1.0, 10.5), span("00", "dev-1@1", 10.5), span("00", "dev-2@1", 20.0))
 
-    assert takeover_seconds(found, KILL, now=30.0) == {"00": 0.5}
+    assert takeover_seconds(found, END, now=30.0) == {"00": 0.5}
 
 
 def test_a_range_that_nobody_has_claimed_yet_counts_until_now() -> None:
-    assert takeover_seconds(verdict(span("00", "dev-0@1", 1.0)), KILL, now=14.0) == {"00": 4.0}
+    assert takeover_seconds(verdict(span("00", "dev-0@1", 1.0)), END, now=14.0) == {"00": 4.0}
