@@ -27,7 +27,7 @@ CONTROL = "chaos.toolkit"
 """Module of the control through which chaostoolkit starts the fleet."""
 _INVARIANT = re.compile("I([1-9]|1[0-9]|2[0-7])")
 _SUFFIXES = (".yaml", ".yml", ".json")
-_FIELDS = (
+FIELDS = (
     "version",
     "title",
     "description",
@@ -113,7 +113,7 @@ def parse_experiment(text: str) -> Experiment:
 def parse_document(document: dict[str, Any]) -> Experiment:
     """From a file that somebody has read. Raises ConfigError."""
     fields = Fields(document, "")
-    fields.known(_FIELDS, unsupported=_LATER)
+    fields.known(FIELDS, unsupported=_LATER)
     fields.value("method", "a list of activities")
     _controls(fields)
     extension = _extension(fields)
