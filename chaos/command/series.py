@@ -9,12 +9,14 @@ import click
 import msgspec
 
 from chaos.command.asked import Asked
+from chaos.command.broken_fleet import without
 from chaos.documents.experiment import Experiment
 from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.running.journal import Journal
 from chaos.running.lines import activity_line, verdict_line
 from chaos.running.session import carry_out
 from chaos.targets.opening import open_bed
+from chaos.targets.pod import RUN
 from chaos.targets.servers import Say
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
@@ -52,7 +54,14 @@ def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: S
     if asked.target == "kube":
         raise ConfigError("--target", "kube is not there yet")
     keep = None if asked.keep is None else asked.keep / name
+    command = without(asked.broken_rule) if asked.broken_rule else RUN
     with open_bed(
-        asked.target, experiment.settings, kubeconfig=asked.kubeconfig, number=number, say=say, keep=keep
+        asked.target,
+        experiment.settings,
+        kubeconfig=asked.kubeconfig,
+        number=number,
+        say=say,
+        keep=keep,
+        command=command,
     ) as bed:
         yield bed
