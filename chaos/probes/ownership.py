@@ -25,3 +25,15 @@ def longest_takeover_seconds(target: Target = RUNNING) -> float:
         (max(ownership.takeover_seconds(verdict, end, now).values(), default=0.0) for end in target.pods.ends),
         default=0.0,
     )
+
+
+def longest_unowned_seconds(target: Target = RUNNING) -> float:
+    """The longest time for which a range had no owner, whatever the cause, counted until now where it still has none.
+    What was never owned yet, as at the start of the fleet, is no loss."""
+    verdict, now = target.evidence.verdict(), target.now()
+    return max((((now if gap.ended_at is None else gap.ended_at) - gap.began_at) for gap in verdict.gaps), default=0.0)
+
+
+def ranges(target: Target = RUNNING) -> int:
+    """How many ranges have a living owner."""
+    return len(ownership.owned_spans(target.evidence.verdict(), target.pods.ends))

@@ -7,7 +7,7 @@ cluster (`chaos.targets.kube`): what is done there goes through its API.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -170,6 +170,10 @@ class Evidence(Protocol):
     def entries(self) -> list[Entry]: ...
 
     def notes(self) -> list[Note]: ...
+
+    def lines(self) -> Iterator[Entry | Note]:
+        """Both, in order of time, one after the other: for recordings that are long."""
+        ...
 
 
 class Target(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from chaos.targets.target import End, TargetFailed
@@ -177,6 +177,9 @@ class PaperEvidence:
 
     def notes(self) -> list[Note]:
         return []
+
+    def lines(self) -> Iterator[Entry | Note]:
+        return iter(())
 
 
 class PaperTarget:
