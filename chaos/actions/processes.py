@@ -101,7 +101,7 @@ def start_killed_pods(target: Target = RUNNING) -> dict[str, Any]:
     """Those that were killed and are not back."""
     killed = {end.pod for end in target.pods.ends if end.child == SUPERVISOR} - set(target.pods.names())
     for name in sorted(killed):
-        target.pods.start(name)
+        target.pods.come_back(name)
     return {"pods": sorted(killed)}
 
 

@@ -50,10 +50,13 @@ def empty_record(record: str, target: Target = RUNNING) -> dict[str, Any]:
 
 
 def lower_epoch(record: str, target: Target = RUNNING) -> dict[str, Any]:
-    """Sets the epoch of a Lease back to 1, as one does who restores an old copy of it."""
+    """Sets the epoch of a Lease back by one, as one does who restores an old copy of it. Raises TargetFailed for one
+    that has none."""
     resource, name = _named(target, record, leases_only=True)
-    before = target.api.get(resource, target.names.namespace, name)["spec"].get("leaseTransitions", 0)
-    _patch(target, resource, name, {"spec": {"leaseTransitions": 1}})
+    before = target.api.get(resource, target.names.namespace, name)["spec"].get("leaseTransitions") or 0
+    if before < 1:
+        raise TargetFailed(f"the epoch of {name} is {before}: it cannot be lower")
+    _patch(target, resource, name, {"spec": {"leaseTransitions": before - 1}})
     return {"edited": name, "epoch_before": before}
 
 

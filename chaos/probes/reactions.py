@@ -26,10 +26,10 @@ def worst_reaction_p99_seconds(window_seconds: float = 60.0, target: Target = RU
 
 
 def _reactions(target: Target) -> Iterator[tuple[float, float]]:
-    """Time of each change that was answered, and seconds that it took."""
+    """Time of each change since the fleet was settled first that was answered, and seconds that it took."""
     reactions = Reactions(target.people.resource)
     for line in target.evidence.lines():
         if isinstance(line, Note):
-            yield from reactions.note(line)
+            yield from (found for found in reactions.note(line) if found[0] >= target.settled_at)
         else:
             reactions.hear(line)

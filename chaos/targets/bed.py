@@ -129,6 +129,7 @@ class Bed:
             self.pods.start(pod)
         self.people.add(self.settings.objects)
         self._wait_until_settled()
+        self.settled_at = self.now()
         stack.callback(self.people.keep_changing, 0.0)
         self.people.keep_changing(self.settings.changes_per_second)
         stack.callback(self.server.heal)

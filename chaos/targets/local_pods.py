@@ -119,6 +119,9 @@ class LocalPods:
     def _clock_file(self, pod: PodStart) -> Path:
         return self.rooms / f"{pod.name}.{pod.start}.clock"
 
+    def come_back(self, pod: str) -> None:
+        self.start(pod)
+
     def stop(self, pod: str) -> None:
         self._running(pod).__exit__(None, None, None)
 

@@ -62,6 +62,10 @@ class Pods(Protocol):
         """One more, or again one that has ended."""
         ...
 
+    def come_back(self, pod: str) -> None:
+        """One that was killed, as its StatefulSet makes it again. Returns once it runs."""
+        ...
+
     def stop(self, pod: str) -> None:
         """SIGTERM, and waits as long as a kubelet would."""
         ...
@@ -208,6 +212,11 @@ class Target(Protocol):
 
     @property
     def evidence(self) -> Evidence: ...
+
+    @property
+    def settled_at(self) -> float:
+        """When everything was as it should be for the first time, on its clock: a fleet that starts is another matter."""
+        ...
 
     def now(self) -> float: ...
 

@@ -62,6 +62,9 @@ class PaperPods:
     def start(self, pod: str, *, revision: str = "") -> None:
         self.running.append(pod)
 
+    def come_back(self, pod: str) -> None:
+        self.start(pod)
+
     def stop(self, pod: str) -> None:
         self.running.remove(pod)
 
@@ -189,6 +192,7 @@ class PaperTarget:
     names = Names("chaos", "chaos-0")
     ranges = 3
     lease_seconds = 3.0
+    settled_at = 0.0
 
     def __init__(self, *, busy_seconds: float = 0.0) -> None:
         self.time = 100.0
