@@ -114,7 +114,7 @@ def _clock(target: Target, rng: Random) -> tuple[str, End]:
 
 def _files(target: Target, rng: Random) -> tuple[str, End]:
     member, _, _ = _worker(target, rng)
-    limits.limit_files(rng.randint(0, 3), member, target)
+    limits.exhaust_files(member, target)
     return member, own_pods(target).lift_limits
 
 

@@ -9,11 +9,20 @@ from chaos.targets.own_pods import own_pods
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target
 
+NO_MORE_FILES = 3
+"""The limit is a number that no descriptor may reach; the first three are those of every process."""
+_CUT_SECONDS = 1.0
 
-def limit_files(spare: int = 0, worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
-    """So many more files and connections may the worker open, and not one more. worker: left out, the busiest one."""
+
+def exhaust_files(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
+    """The worker can open no file and no connection any more, and loses those connections that it has. worker: left
+    out, the busiest one."""
     member, pod, child = chosen(target, worker)
-    return {"worker": member, "limit": own_pods(target).limit_files(pod, child, spare)}
+    own_pods(target).limit_files(pod, child, NO_MORE_FILES)
+    target.server.inject(
+        {"fault": "cut", "after_bytes": 0, "match": {"member": member}, "until_seconds": _CUT_SECONDS},
+    )
+    return {"worker": member}
 
 
 def limit_memory(spare_mib: int = 0, worker: str = "", target: Target = RUNNING) -> dict[str, Any]:

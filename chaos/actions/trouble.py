@@ -27,6 +27,20 @@ def make_trouble(trouble: str, count: int = 1, seconds: float = 0.0, target: Tar
     return {"made": count, "trouble": trouble}
 
 
+def add_large_objects(count: int, kib: int, target: Target = RUNNING) -> dict[str, Any]:
+    """Objects of that size, with one child each that is no smaller."""
+    resource, namespace = target.people.resource, target.names.namespace
+    for index in range(count):
+        body = {
+            "apiVersion": resource.api_version,
+            "kind": "Site",
+            "metadata": {"name": f"{_PREFIX}large-{index}", "namespace": namespace},
+            "spec": {"pages": 1, "text": "x" * kib * 1024},
+        }
+        target.api.create(resource, namespace, body)
+    return {"added": count, "mib": count * kib // 1024}
+
+
 def wait_for_quarantine(timeout_seconds: float, count: int = 1, target: Target = RUNNING) -> dict[str, Any]:
     """Until so many keys are set aside, by the fleet's record of them. Raises TargetFailed."""
     began = target.now()

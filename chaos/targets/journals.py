@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,13 +29,17 @@ def entries_in(journal: Path, rest: Callable[[int], Iterable[Entry]]) -> Iterato
 
 
 def notes_below(directory: Path) -> Iterator[Note]:
-    """Of all workers. A file is opened when its first line is due: of hundreds of processes few live at once."""
-    waiting = sorted((note.time, str(file)) for file in directory.rglob("*.jsonl") for note in _first(file))
+    """Of all workers. A file is opened when its first line is due: of hundreds of processes few live at once.
+
+    The lines of a process begin when it does something under its name: while it waits for its name to be free, that
+    name is another's, whose lines these would be taken for.
+    """
+    waiting = sorted((note.time, str(file)) for file in directory.rglob("*.jsonl") for note in islice(_told(file), 1))
     running: list[tuple[float, str, Note, Iterator[Note]]] = []
     while waiting or running:
         if waiting and (not running or waiting[0][0] <= running[0][0]):
             _, file = waiting.pop(0)
-            _push(running, file, _decoded(Path(file), msgspec.json.Decoder(Note)))
+            _push(running, file, _told(Path(file)))
         else:
             _, file, note, others = heapq.heappop(running)
             yield note
@@ -56,10 +61,22 @@ def _push(running: list[tuple[float, str, Note, Iterator[Note]]], file: str, not
         return
 
 
-def _first(file: Path) -> list[Note]:
-    for note in _decoded(file, msgspec.json.Decoder(Note)):
-        return [note]
-    return []
+def _told(file: Path) -> Iterator[Note]:
+    notes = _decoded(file, msgspec.json.Decoder(Note))
+    begin = None
+    for note in notes:
+        if note.what == "begin":
+            begin = note
+        elif note.what != "pulse":
+            if begin is not None:
+                yield _later(begin, note.time)
+            yield note
+            yield from notes
+
+
+def _later(begin: Note, time: float) -> Note:
+    wall = (begin.figures or {}).get("wall", 0.0) + time - begin.time
+    return msgspec.structs.replace(begin, time=time, figures={"wall": wall})
 
 
 def _decoded(file: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:

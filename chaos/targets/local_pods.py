@@ -158,11 +158,8 @@ class LocalPods:
         for halt in self.halts:
             self.resume(halt.pod, halt.child)
 
-    def limit_files(self, pod: str, child: str, spare: int) -> int:
-        pid = self._pid(pod, child)
-        limit = len(os.listdir(f"/proc/{pid}/fd")) + spare
-        self._limit(pid, resource.RLIMIT_NOFILE, limit)
-        return limit
+    def limit_files(self, pod: str, child: str, limit: int) -> None:
+        self._limit(self._pid(pod, child), resource.RLIMIT_NOFILE, limit)
 
     def limit_memory(self, pod: str, child: str, spare_mib: int) -> int:
         pid = self._pid(pod, child)

@@ -54,8 +54,8 @@ class OwnPods(Pods, Protocol):
         """Sets that clock."""
         ...
 
-    def limit_files(self, pod: str, child: str, spare: int) -> int:
-        """So many more descriptors than it has now may the living process open. Returns the limit."""
+    def limit_files(self, pod: str, child: str, limit: int) -> None:
+        """No new descriptor of the living process may have that number, or a higher one."""
         ...
 
     def limit_memory(self, pod: str, child: str, spare_mib: int) -> int:

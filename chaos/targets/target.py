@@ -215,7 +215,7 @@ class Target(Protocol):
 
     @property
     def settled_at(self) -> float:
-        """When everything was as it should be for the first time, on its clock: a fleet that starts is another matter."""
+        """When everything was as it should be for the first time, on its clock: how it starts is another matter."""
         ...
 
     def now(self) -> float: ...

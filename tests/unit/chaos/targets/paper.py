@@ -145,11 +145,12 @@ class PaperPeople:
     def __init__(self, target: PaperTarget) -> None:
         self._target = target
         self.added = 0
+        self.sites = Resource.parse("v1/configmaps")
         self.per_second = 10.0
 
     @property
     def resource(self) -> Resource:
-        return Resource.parse("v1/configmaps")
+        return self.sites
 
     def add(self, count: int) -> None:
         self.added += count
