@@ -9,6 +9,7 @@ from typing import Any
 from chaos.documents.experiment import Experiment, load_experiment
 from chaos.documents.experiment import names as known_names
 from shards.errors import ConfigError
+from shards.objects import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Asked:
     context: str | None
     namespace: str
     fleet: str
+    primary: Resource | None
     as_json: bool
     report: Path | None
     markdown: Path | None
@@ -50,8 +52,18 @@ def asked(names: tuple[str, ...], *, every: bool, consent: bool, target: str, **
         target=target,
         namespace=options.pop("namespace") or "",
         fleet=options.pop("fleet") or "",
+        primary=_primary(options.pop("primary")),
         **options,
     )
+
+
+def _primary(text: str | None) -> Resource | None:
+    if text is None:
+        return None
+    try:
+        return Resource.parse(text)
+    except ValueError as error:
+        raise ConfigError("--primary", f"{error}; write a resource such as apps/v1/deployments") from error
 
 
 def _check_consent(consent: bool, options: dict[str, Any]) -> None:

@@ -44,6 +44,7 @@ def list_experiments(as_json: bool) -> int:
 @click.option("--context", help="With kube: of the kubeconfig.")
 @click.option("--namespace", "-n", help="With kube: of the fleet.")
 @click.option("--fleet", help="With kube: its name.")
+@click.option("--primary", help="With kube: the resource that it looks after, such as apps/v1/deployments.")
 @click.option("--yes-break-my-fleet", "consent", is_flag=True, help="With kube: nothing runs without it.")
 @click.option("--json", "as_json", is_flag=True, help="One journal a line on standard output; the rest goes to stderr.")
 @click.option("--report", type=_FILE, help="Write a page about it, HTML, in one file.")

@@ -15,12 +15,13 @@ from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.running.journal import Journal
 from chaos.running.lines import activity_line, verdict_line
 from chaos.running.session import carry_out
+from chaos.targets.kube import KubeFleet
 from chaos.targets.opening import open_bed
 from chaos.targets.pod import RUN
 from chaos.targets.servers import Say
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
-from shards.errors import ConfigError
+from fleet.records.object_names import Names
 
 
 def run_series(asked: Asked) -> int:
@@ -52,7 +53,10 @@ def run_series(asked: Asked) -> int:
 @contextmanager
 def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: Say) -> Iterator[Target]:
     if asked.target == "kube":
-        raise ConfigError("--target", "kube is not there yet")
+        names = Names(asked.fleet, asked.namespace)
+        with KubeFleet(names, kubeconfig=asked.kubeconfig, context=asked.context, primary=asked.primary) as fleet:
+            yield fleet
+        return
     keep = None if asked.keep is None else asked.keep / name
     command = without(asked.broken_rule) if asked.broken_rule else RUN
     with open_bed(

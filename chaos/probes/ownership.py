@@ -25,3 +25,8 @@ def longest_takeover_seconds(target: Target = RUNNING) -> float:
         (max(ownership.takeover_seconds(verdict, end, now).values(), default=0.0) for end in target.pods.ends),
         default=0.0,
     )
+
+
+def longest_takeover_leases(target: Target = RUNNING) -> float:
+    """The same in leases of the fleet, for bounds that hold whatever its lease is."""
+    return longest_takeover_seconds(target) / target.lease_seconds

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from chaos.targets.background import Background
 from fleet import __version__
 from shards.api.client import Client
@@ -43,6 +45,12 @@ class BlockingApi:
 
     def delete(self, resource: Resource, namespace: str, name: str) -> None:
         self._background.wait(self.client.delete(resource, namespace, name))
+
+    def delete_at_once(self, resource: Resource, namespace: str, name: str) -> None:
+        """What `kubectl delete --force --grace-period=0` asks for."""
+        body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+        path = resource.path(namespace, name)
+        self._background.wait(self.transport.request("DELETE", path, body=body, user_agent=USER_AGENT))
 
     def close(self) -> None:
         self._background.wait(self.transport.close())

@@ -79,6 +79,9 @@ class LocalPods:
         self._pods[pod] = begun
         begun.__enter__()
 
+    def come_back(self, pod: str) -> None:
+        self.start(pod)
+
     def stop(self, pod: str) -> None:
         self._running(pod).__exit__(None, None, None)
 

@@ -72,11 +72,12 @@ class RecordedServer:
 
 
 @contextmanager
-def embedded(directory: Path, *, front_ends: int = 1) -> Iterator[RecordedServer]:
-    """A new one, empty. Raises TargetFailed."""
+def embedded(directory: Path, *, front_ends: int = 1, load: Sequence[Path] = ()) -> Iterator[RecordedServer]:
+    """A new one. load: files of objects that exist from the start. Raises TargetFailed."""
     kubeconfig, journal = directory / "kubeconfig", directory / JOURNAL_FILE
     command = [*FLEET, "serve", "--write-kubeconfig", str(kubeconfig), "--front-ends", str(front_ends)]
     command += ["--journal", str(journal), "--journal-level", "deliveries"]
+    command += [word for file in load for word in ("--load", str(file))]
     with _process(command, directory / "serve.log", until=kubeconfig) as process:
         yield RecordedServer(kubeconfig, journal, Control(_url(kubeconfig)), (process.pid,))
 

@@ -62,6 +62,10 @@ class Pods(Protocol):
         """One more, or again one that has ended."""
         ...
 
+    def come_back(self, pod: str) -> None:
+        """One that was killed, as its StatefulSet makes it again. Returns once it runs."""
+        ...
+
     def stop(self, pod: str) -> None:
         """SIGTERM, and waits as long as a kubelet would."""
         ...

@@ -62,6 +62,9 @@ class PaperPods:
     def start(self, pod: str, *, revision: str = "") -> None:
         self.running.append(pod)
 
+    def come_back(self, pod: str) -> None:
+        self.start(pod)
+
     def stop(self, pod: str) -> None:
         self.running.remove(pod)
 
