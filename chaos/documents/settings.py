@@ -19,7 +19,8 @@ class TargetSettings:
 
     targets: what the experiment can run on; the first is the default. controller: FILE:NAME, relative to the working
     directory; "" for the one that experiments come with. config: sections of the fleet's config file beside what is
-    said here. start_seconds: bound on the time until it is settled for the first time.
+    said here. own_server: the experiment harms the server itself, which no other one may share then. start_seconds:
+    bound on the time until it is settled for the first time.
     """
 
     targets: tuple[str, ...]
@@ -32,6 +33,7 @@ class TargetSettings:
     lease_seconds: float
     start_seconds: float
     front_ends: int
+    own_server: bool
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -41,7 +43,7 @@ def parse_settings(value: object, path: str) -> TargetSettings:
     fields.known(
         (
             "on", "controller", "pods", "workersPerPod", "shards", "objects", "changesPerSecond", "leaseSeconds",
-            "startSeconds", "frontEnds", "config",
+            "startSeconds", "frontEnds", "ownServer", "config",
         ),
         unsupported={},
     )  # fmt: skip
@@ -58,6 +60,7 @@ def parse_settings(value: object, path: str) -> TargetSettings:
         lease_seconds=fields.seconds("leaseSeconds", 3.0),
         start_seconds=fields.seconds("startSeconds", 60.0),
         front_ends=fields.count("frontEnds", least=1, most=4, default=1),
+        own_server=fields.flag("ownServer"),
         config=fields.mapping("config").as_dict(),
     )
 

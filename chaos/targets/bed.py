@@ -19,8 +19,9 @@ from chaos.targets.evidence import Recording
 from chaos.targets.local_pods import LocalPods
 from chaos.targets.ownership import owned_share
 from chaos.targets.people import DemoPeople
+from chaos.targets.planes import Say
 from chaos.targets.pod import RUN
-from chaos.targets.servers import RecordedServer, Say
+from chaos.targets.servers import RecordedServer
 from chaos.targets.target import TargetFailed
 from fleet.configuration.controllers import load_controller
 from fleet.dev.demo import find_demo
