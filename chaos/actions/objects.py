@@ -8,37 +8,54 @@ from typing import Any
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
 from fleet.devcluster.recording.journal import Entry
-from shards.errors import AlreadyExists, Conflict
+from fleet.records.object_names import CONFIG_MAPS
+from shards.errors import AlreadyExists, Conflict, NotFound
 from shards.objects import Object
 
 LABEL = "chaos.shardfleet.dev/elsewhere"
 """Label by which an object is none of the fleet's: for a label selector of its config."""
 
+_CANARY = "canary"
+_LOOK_SECONDS = 0.2
 _CONFLICT = 409
 _TRIES = 20
 
 
-def write_against(
-    seconds: float, per_second: float, slow_seconds: float = 0.0, target: Target = RUNNING
-) -> dict[str, Any]:
+def write_against(seconds: float, per_second: float, least: int = 1, target: Target = RUNNING) -> dict[str, Any]:
     """Another writer changes one site at that rate, for so long, each time so that there is something to be done.
 
-    slow_seconds: how long its reconcile takes meanwhile, so that most of what that then writes rests on a version that
-    is no more. Raises TargetFailed where no write of the fleet met a conflict: nothing was shown then.
+    Raises TargetFailed where fewer than `least` writes of the fleet met a conflict: then nothing was shown.
     """
     (name,) = _chosen(target, 1)
     since, writes = target.now(), 0
-    trouble = {"spec": {"trouble": "slow", "seconds": slow_seconds}} if slow_seconds else {}
-    _patch(target, name, trouble)
     while (now := target.now()) < since + seconds:
         _patch(target, name, {"spec": {"text": f"another writer's {writes}"}})
         writes += 1
         target.sleep(max(0.0, since + writes / per_second - now))
-    _patch(target, name, {"spec": {"trouble": None, "seconds": None}})
     conflicts = sum(each.status == _CONFLICT for each in _writes(target, name, since))
-    if not conflicts:
-        raise TargetFailed(f"no write to {name} met a conflict in {writes} writes by another one")
+    if conflicts < least:
+        raise TargetFailed(f"{conflicts} writes to {name} met a conflict, which is less than {least}")
     return {"object": name, "writes": writes, "conflicts": conflicts}
+
+
+def wait_for_garbage_collector(timeout_seconds: float = 60.0, target: Target = RUNNING) -> dict[str, Any]:
+    """Until what belonged to an object goes when that has gone: a real one hears of a new kind within half a minute.
+    Raises TargetFailed where it does not by then."""
+    resource, namespace, began = target.people.resource, target.names.namespace, target.now()
+    like = target.api.get(resource, namespace, _chosen(target, 1)[0])
+    owner = target.api.create(resource, namespace, _like(like, {"name": _CANARY, "namespace": namespace}))
+    reference = {each: owner[each] for each in ("apiVersion", "kind")}
+    reference |= {each: owner["metadata"][each] for each in ("name", "uid")}
+    child = {"metadata": {"name": f"{_CANARY}-child", "ownerReferences": [reference]}}
+    target.api.create(CONFIG_MAPS, namespace, child)
+    target.api.delete(resource, namespace, _CANARY)
+    while target.now() < began + timeout_seconds:
+        try:
+            target.api.get(CONFIG_MAPS, namespace, f"{_CANARY}-child")
+        except NotFound:
+            return {"seconds": round(target.now() - began, 3)}
+        target.sleep(_LOOK_SECONDS)
+    raise TargetFailed(f"nobody has collected the garbage within {timeout_seconds:g} seconds")
 
 
 def recreate_objects(count: int, target: Target = RUNNING) -> dict[str, Any]:
@@ -81,13 +98,16 @@ def _labels(obj: Object) -> dict[str, str]:
 
 
 def _patch(target: Target, name: str, change: Object) -> None:
-    if change:
-        target.api.patch(target.people.resource, target.names.namespace, name, change)
+    target.api.patch(target.people.resource, target.names.namespace, name, change)
+
+
+def _like(obj: Object, metadata: Object) -> Object:
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "spec": obj["spec"]}
 
 
 def _made_again(target: Target, old: Object) -> Object:
     metadata = {each: old["metadata"][each] for each in ("name", "namespace", "labels") if each in old["metadata"]}
-    body = {"apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": metadata, "spec": old["spec"]}
+    body = _like(old, metadata)
     for _ in range(_TRIES):
         try:
             return target.api.create(target.people.resource, target.names.namespace, body)

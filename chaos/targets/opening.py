@@ -31,7 +31,7 @@ def open_bed(
     """
     server: ServerContext
     if name == "dev":
-        server = partial(servers.embedded, front_ends=settings.front_ends)
+        server = partial(servers.embedded, front_ends=settings.front_ends, guarded=settings.token_file)
     elif kubeconfig is not None:
         server = partial(servers.real, kubeconfig=kubeconfig)
     elif planes is None or settings.own_server:

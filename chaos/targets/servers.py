@@ -7,6 +7,7 @@ real        any other, behind the fault proxy: one that is there for tests, or t
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -77,12 +78,17 @@ class RecordedServer:
 
 
 @contextmanager
-def embedded(directory: Path, *, front_ends: int = 1, load: Sequence[Path] = ()) -> Iterator[RecordedServer]:
-    """A new one. load: files of objects that exist from the start. Raises TargetFailed."""
+def embedded(
+    directory: Path, *, front_ends: int = 1, load: Sequence[Path] = (), guarded: bool = False
+) -> Iterator[RecordedServer]:
+    """A new one. load: files of objects that exist from the start. guarded: who shows no credential is let
+    in nowhere. Raises TargetFailed."""
     kubeconfig, journal = directory / "kubeconfig", directory / JOURNAL_FILE
     command = [*FLEET, "serve", "--write-kubeconfig", str(kubeconfig), "--front-ends", str(front_ends)]
     command += ["--journal", str(journal), "--journal-level", "deliveries"]
     command += [word for file in load for word in ("--load", str(file))]
+    if guarded:
+        command += ["--admin-token", secrets.token_hex(16)]
     with _process(command, directory / "serve.log", until=kubeconfig) as process:
         control = Control(_url(kubeconfig))
         yield RecordedServer(kubeconfig, journal, control, EmbeddedHold(control, process.pid))
