@@ -26,7 +26,6 @@ from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.records.object_names import Names
 
-
 _NUMBERS = 10**9
 
 
