@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import msgspec
@@ -17,8 +19,8 @@ from chaos.running.lines import activity_line, verdict_line
 from chaos.running.session import carry_out
 from chaos.targets.kube import KubeFleet
 from chaos.targets.opening import open_bed
+from chaos.targets.planes import Planes, Say
 from chaos.targets.pod import RUN
-from chaos.targets.servers import Say
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.records.object_names import Names
@@ -31,10 +33,10 @@ def run_series(asked: Asked) -> int:
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
 
-    with sigterm_as_ctrl_c():
+    with sigterm_as_ctrl_c(), _planes(say) as planes:
         for number, (name, experiment) in enumerate(asked.experiments.items()):
             say(f"{name}: {experiment.title}")
-            with _target(asked, name, experiment, number, say) as target:
+            with _target(asked, name, experiment, number, planes, say) as target:
                 journal = carry_out(
                     experiment,
                     target,
@@ -51,7 +53,14 @@ def run_series(asked: Asked) -> int:
 
 
 @contextmanager
-def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: Say) -> Iterator[Target]:
+def _planes(say: Say) -> Iterator[Planes]:
+    """Nothing is started before it is asked for."""
+    with TemporaryDirectory(prefix="chaos-") as directory, Planes(Path(directory), say) as planes:
+        yield planes
+
+
+@contextmanager
+def _target(asked: Asked, name: str, experiment: Experiment, number: int, planes: Planes, say: Say) -> Iterator[Target]:
     if asked.target == "kube":
         names = Names(asked.fleet, asked.namespace)
         with KubeFleet(names, kubeconfig=asked.kubeconfig, context=asked.context, primary=asked.primary) as fleet:
@@ -63,6 +72,7 @@ def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: S
         asked.target,
         experiment.settings,
         kubeconfig=asked.kubeconfig,
+        planes=planes,
         number=number,
         say=say,
         keep=keep,

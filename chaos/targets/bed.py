@@ -13,14 +13,16 @@ from types import TracebackType
 import yaml
 
 from chaos.documents.settings import TargetSettings
+from chaos.targets.account import Account
 from chaos.targets.api import BlockingApi
 from chaos.targets.background import Background
 from chaos.targets.evidence import Recording
 from chaos.targets.local_pods import LocalPods
 from chaos.targets.ownership import owned_share
 from chaos.targets.people import DemoPeople
+from chaos.targets.planes import Say
 from chaos.targets.pod import RUN
-from chaos.targets.servers import RecordedServer, Say
+from chaos.targets.servers import RecordedServer
 from chaos.targets.target import TargetFailed
 from fleet.configuration.controllers import load_controller
 from fleet.dev.demo import find_demo
@@ -73,6 +75,7 @@ class Bed:
         self.ranges = settings.shards
         self.lease_seconds = settings.lease_seconds
         self.names = Names(FLEET_NAME, f"{FLEET_NAME}-{number}")
+        self.account: Account | None = None
         self._server_context = server
         self._command = command
         self._say = say
@@ -110,10 +113,12 @@ class Bed:
         self.server = stack.enter_context(self._server_context(self.directory))
         self.api = BlockingApi(self.server.kubeconfig, background)
         stack.callback(self.api.close)
+        if self.settings.token_file:
+            self.account = Account(self.api, self.names.namespace, self.server.kubeconfig, self.directory)
         self.evidence = Recording(self.server.control, self.server.journal, self.directory, self._bounds())
         self.pods = LocalPods(
             self._write_config(),
-            self.server.kubeconfig,
+            self.server.kubeconfig if self.account is None else self.account.kubeconfig,
             self.names.namespace,
             self.directory,
             rooms,
@@ -124,6 +129,8 @@ class Bed:
         primary = self._loaded.controller.primary
         self.people = DemoPeople(self.api, background, primary, self._demo, self.names.namespace)
         self._install()
+        if self.account is not None:
+            self.account.install()
         stack.callback(self.pods.close)
         for pod in POD_NAMES[: self.settings.pods]:
             self.pods.start(pod)
