@@ -6,6 +6,7 @@ from chaos.actions.processes import (
     kill_coordinator,
     kill_pod,
     kill_worker,
+    pause_pod,
     pause_worker,
     restart_pod,
     resume_workers,
@@ -83,3 +84,9 @@ def test_owners_are_waited_for_and_missed() -> None:
     assert wait_for_owners(2, 5.0, PaperTarget())["owners"] == 2
     with pytest.raises(TargetFailed, match="after 5 s 2 workers own ranges, not 3"):
         wait_for_owners(3, 5.0, PaperTarget())
+
+
+def test_a_pod_stands_still_with_everything_that_it_has() -> None:
+    target = PaperTarget()
+    assert pause_pod(target=target) == {"pod": "a", "workers": ["a-0"]}
+    assert target.pods.paused == [("a", "supervisor"), ("a", "agent"), ("a", "worker-0")]
