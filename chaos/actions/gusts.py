@@ -67,7 +67,12 @@ def _pause_pod(target: Target, rng: Random) -> tuple[str, End]:
     pod = _pod(target, rng)
     pause_pod(pod, target)
     halted = [each for each in own_pods(target).halts if each.pod == pod and each.resumed_at is None]
-    return pod, lambda: [target.pods.resume(each.pod, each.child) for each in halted]
+
+    def end() -> None:
+        for each in halted:
+            target.pods.resume(each.pod, each.child)
+
+    return pod, end
 
 
 def _kill_coordinator(target: Target, rng: Random) -> tuple[str, End]:
