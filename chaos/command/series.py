@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.records.object_names import Names
 
+_NUMBERS = 10**9
+
 
 def run_series(asked: Asked) -> int:
     """Returns the exit code: that of the worst of them."""
@@ -33,8 +36,10 @@ def run_series(asked: Asked) -> int:
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
 
+    # A server that is given may hold what earlier series have left.
+    first = secrets.randbelow(_NUMBERS) if asked.kubeconfig is not None else 0
     with sigterm_as_ctrl_c(), _planes(say) as planes:
-        for number, (name, experiment) in enumerate(asked.experiments.items()):
+        for number, (name, experiment) in enumerate(asked.experiments.items(), start=first):
             say(f"{name}: {experiment.title}")
             with _target(asked, name, experiment, number, planes, say) as target:
                 journal = carry_out(

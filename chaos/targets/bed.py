@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import time
@@ -29,7 +30,7 @@ from fleet.dev.demo import find_demo
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import LEASES, Names
 from shards.clock import boot_seconds
-from shards.errors import AlreadyExists, ApiError, NotFound, Unreachable
+from shards.errors import AlreadyExists, ApiError, NotFound, ShardError, Unreachable
 from shards.objects import Resource
 
 FLEET_NAME = "chaos"
@@ -48,7 +49,7 @@ ServerContext = Callable[[Path], AbstractContextManager[RecordedServer]]
 class Bed:
     """A context manager: started and settled inside, ended afterwards whatever happened. See `chaos.targets.target`.
 
-    number: makes the namespace another one than that of the experiment before, on one server.
+    number: makes the namespace another one than those of other experiments on the server.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Bed:
         stack.callback(self.api.close)
         if self.settings.token_file:
             self.account = Account(self.api, self.names.namespace, self.server.kubeconfig, self.directory)
-        self.evidence = Recording(self.server.control, self.directory, self._bounds())
+        self.evidence = Recording(self.server.control, self.server.journal, self.directory, self._bounds())
         self.pods = LocalPods(
             self._write_config(),
             self.server.kubeconfig if self.account is None else self.account.kubeconfig,
@@ -129,6 +130,7 @@ class Bed:
         primary = self._loaded.controller.primary
         self.people = DemoPeople(self.api, background, primary, self._demo, self.names.namespace)
         self._install()
+        stack.callback(self._clear)
         if self.account is not None:
             self.account.install()
         stack.callback(self.pods.close)
@@ -136,6 +138,7 @@ class Bed:
             self.pods.start(pod)
         self.people.add(self.settings.objects)
         self._wait_until_settled()
+        self.settled_at = self.now()
         stack.callback(self.people.keep_changing, 0.0)
         self.people.keep_changing(self.settings.changes_per_second)
         stack.callback(self.server.heal)
@@ -181,6 +184,11 @@ class Bed:
                 if self.now() > give_up_at:
                     raise
                 self.sleep(_LOOK_SECONDS)
+
+    def _clear(self) -> None:
+        """What stays of the fleet on a server that goes on. In the background of the server, where that has one."""
+        with contextlib.suppress(ShardError):
+            self.api.delete(_NAMESPACES, "", self.names.namespace)
 
     def _in_office(self) -> str:
         try:

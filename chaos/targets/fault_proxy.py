@@ -23,7 +23,7 @@ from multidict import CIMultiDict
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recording.journal import Level
-from fleet.devcluster.recording.journalfile import JournalFile
+from fleet.devcluster.recording.journalfile import KEPT_BESIDE_A_FILE, JournalFile
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.recording.tap import exchange
 from fleet.devcluster.wire.answers import Answer
@@ -34,7 +34,7 @@ from fleet.processes.prctl import set_parent_death_signal
 async def _serve(kubeconfig: str, through: Path, journal: Path, others: Mapping[str, str]) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    recorder = Recorder(level=Level.DELIVERIES)
+    recorder = Recorder(level=Level.DELIVERIES, limit=KEPT_BESIDE_A_FILE)
     async with AsyncExitStack() as stack:
         stack.callback(JournalFile(recorder, journal).close)
         proxy = await FaultProxy.start(await Upstream.of(kubeconfig), recorder=recorder)
