@@ -10,6 +10,7 @@ import msgspec
 
 from chaos.command.asked import Asked
 from chaos.command.broken_fleet import without
+from chaos.command.reporting import Reporting, rooms
 from chaos.documents.experiment import Experiment
 from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.running.journal import Journal
@@ -27,6 +28,15 @@ from fleet.records.object_names import Names
 def run_series(asked: Asked) -> int:
     """Returns the exit code: that of the worst of them."""
     journals: list[Journal] = []
+    reporting = Reporting(asked.report, asked.markdown, asked.keep)
+    try:
+        return _run_all(asked, journals, reporting)
+    finally:
+        reporting.write()
+
+
+def _run_all(asked: Asked, journals: list[Journal], reporting: Reporting) -> int:
+    room = rooms(asked.experiments)
 
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
@@ -34,13 +44,15 @@ def run_series(asked: Asked) -> int:
     with sigterm_as_ctrl_c():
         for number, (name, experiment) in enumerate(asked.experiments.items()):
             say(f"{name}: {experiment.title}")
-            with _target(asked, name, experiment, number, say) as target:
+            with _target(asked, room[name], experiment, number, say) as target:
                 journal = carry_out(
                     experiment,
                     target,
                     heard=lambda phase, done: say(f"  {activity_line(phase, done)}"),
                     judging=lambda: None,
                 )
+                journal.name, journal.without = room[name], asked.broken_rule
+                reporting.hear(journal, target)
             journals.append(journal)
             say(f"  {verdict_line(journal)}")
             if asked.as_json:
