@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.targets.ownership import owned_ranges
+from chaos.targets.ownership import owned_ranges, owned_share
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
+
+SUPERVISOR = "supervisor"
+_LOOK_SECONDS = 0.1
 
 
 def kill_worker(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
@@ -32,6 +35,13 @@ def resume_workers(target: Target = RUNNING) -> dict[str, Any]:
     """SIGCONT to everything that was paused and lives."""
     target.pods.resume_all()
     return {}
+
+
+def pause_coordinator(target: Target = RUNNING) -> dict[str, Any]:
+    """SIGSTOP to the agent that is in office."""
+    pod = target.pods.coordinator()
+    target.pods.pause(pod, "agent")
+    return {"pod": pod}
 
 
 def kill_pod(pod: str = "", target: Target = RUNNING) -> dict[str, Any]:
@@ -60,6 +70,51 @@ def stop_pods(names: list[str], target: Target = RUNNING) -> dict[str, Any]:
     for name in names:
         target.pods.stop(name)
     return {"pods": target.pods.names()}
+
+
+def stop_busiest_pod(target: Target = RUNNING) -> dict[str, Any]:
+    """SIGTERM to the pod of the busiest worker, which is waited for."""
+    name = chosen(target, "")[1]
+    target.pods.stop(name)
+    return {"pod": name}
+
+
+def roll_pods(revision: str, pause_seconds: float = 0.0, target: Target = RUNNING) -> dict[str, Any]:
+    """One pod after the other is told to end, is waited for, and comes back with that revision."""
+    names = target.pods.names()
+    for name in names:
+        target.pods.stop(name)
+        target.pods.start(name, revision=revision)
+        target.sleep(pause_seconds)
+    return {"pods": names, "revision": revision}
+
+
+def restart_pod(pod: str, target: Target = RUNNING) -> dict[str, Any]:
+    """It ends as a kubelet ends it, where it runs, and comes back."""
+    if pod in target.pods.names():
+        target.pods.stop(pod)
+    target.pods.start(pod)
+    return {"pod": pod}
+
+
+def start_killed_pods(target: Target = RUNNING) -> dict[str, Any]:
+    """Those that were killed and are not back."""
+    killed = {end.pod for end in target.pods.ends if end.child == SUPERVISOR} - set(target.pods.names())
+    for name in sorted(killed):
+        target.pods.come_back(name)
+    return {"pods": sorted(killed)}
+
+
+def wait_for_owners(count: int, timeout_seconds: float, target: Target = RUNNING) -> dict[str, Any]:
+    """Until so many workers own ranges, and none is without an owner. Raises TargetFailed."""
+    began = target.now()
+    while target.now() < began + timeout_seconds:
+        verdict = target.evidence.verdict()
+        owners = owned_ranges(verdict, target.pods.ends)
+        if len(owners) >= count and owned_share(verdict, target.pods.ends) == 1.0:
+            return {"owners": len(owners), "seconds": round(target.now() - began, 3)}
+        target.sleep(_LOOK_SECONDS)
+    raise TargetFailed(f"after {timeout_seconds:g} s {len(owners)} workers own ranges, not {count}")
 
 
 def chosen(target: Target, worker: str) -> tuple[str, str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.command.storms import STORM, with_storms
 from chaos.documents.experiment import Experiment, load_experiment
 from chaos.documents.experiment import names as known_names
 from shards.errors import ConfigError
@@ -41,7 +42,10 @@ def asked(names: tuple[str, ...], *, every: bool, consent: bool, target: str, **
     for name, wrong in (("--kubeconfig", "dev"), ("--break", "kube")):
         if target == wrong and options[{"--kubeconfig": "kubeconfig", "--break": "broken_rule"}[name]]:
             raise ConfigError(name, f"it says nothing with --target {target}; leave it out")
-    experiments = {name: load_experiment(name) for name in (known_names() if every else names)}
+    # Who asks for all of them does not ask for an hour of one.
+    every_name = [name for name in known_names() if name != STORM or options["seconds"] is not None]
+    experiments = {name: load_experiment(name) for name in (every_name if every else names)}
+    experiments = with_storms(experiments, seconds=options.pop("seconds"), seed=options.pop("seed"))
     fitting = {name: each for name, each in experiments.items() if target in each.settings.targets}
     if not every and len(fitting) < len(experiments):
         name = next(each for each in experiments if each not in fitting)

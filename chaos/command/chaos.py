@@ -31,7 +31,7 @@ def list_experiments(as_json: bool) -> int:
 
 @chaos.command()
 @click.argument("names", metavar="NAME|FILE", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All that come with the package and can run on the target.")
+@click.option("--all", "every", is_flag=True, help="All that can run on the target; storm only with --seconds.")
 @click.option(
     "--target",
     type=click.Choice(["dev", "real", "kube"]),
@@ -49,6 +49,8 @@ def list_experiments(as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One journal a line on standard output; the rest goes to stderr.")
 @click.option("--report", type=_FILE, help="Write a page about it, HTML, in one file.")
 @click.option("--markdown", type=_FILE, help="Write a text about it, for a pull request.")
+@click.option("--seconds", type=click.FloatRange(min=1), help="Of a storm; an hour where it is left out.")
+@click.option("--seed", type=click.IntRange(min=1), help="Of a storm; drawn and printed where it is left out.")
 @click.option("--keep", type=_DIRECTORY, help="Keep journals and logs in this directory.")
 @click.option(
     "--break", "broken_rule", metavar="RULE", default="", help="With dev and real: the fleet runs without a rule."

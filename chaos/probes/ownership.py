@@ -27,6 +27,19 @@ def longest_takeover_seconds(target: Target = RUNNING) -> float:
     )
 
 
+def longest_unowned_seconds(target: Target = RUNNING) -> float:
+    """The longest time for which a range had no owner since the fleet was settled first, whatever the cause, counted
+    until now where it still has none. A new range that was never owned yet is no loss."""
+    verdict, now = target.evidence.verdict(), target.now()
+    gaps = (gap for gap in verdict.gaps if gap.began_at >= target.settled_at)
+    return max(((now if gap.ended_at is None else gap.ended_at) - gap.began_at for gap in gaps), default=0.0)
+
+
+def ranges(target: Target = RUNNING) -> int:
+    """How many ranges have a living owner."""
+    return len(ownership.owned_spans(target.evidence.verdict(), target.pods.ends))
+
+
 def longest_takeover_leases(target: Target = RUNNING) -> float:
     """The same in leases of the fleet, for bounds that hold whatever its lease is."""
     return longest_takeover_seconds(target) / target.lease_seconds

@@ -110,7 +110,7 @@ class Bed:
         self.server = stack.enter_context(self._server_context(self.directory))
         self.api = BlockingApi(self.server.kubeconfig, background)
         stack.callback(self.api.close)
-        self.evidence = Recording(self.server.control, self.directory, self._bounds())
+        self.evidence = Recording(self.server.control, self.server.journal, self.directory, self._bounds())
         self.pods = LocalPods(
             self._write_config(),
             self.server.kubeconfig,
@@ -129,6 +129,7 @@ class Bed:
             self.pods.start(pod)
         self.people.add(self.settings.objects)
         self._wait_until_settled()
+        self.settled_at = self.now()
         stack.callback(self.people.keep_changing, 0.0)
         self.people.keep_changing(self.settings.changes_per_second)
         stack.callback(self.server.heal)

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from chaos.targets.control import Control
+from chaos.targets.journals import Line, entries_in, in_order, notes_below
 from chaos.targets.pod import JOURNALS
 from fleet.devcluster.evidence.verdict import Verdict
 from fleet.devcluster.invariants.bounds import Bounds
-from fleet.devcluster.judging.judge import judge
+from fleet.devcluster.judging.judge import Judge
 from fleet.devcluster.recording.journal import Entry
-from shards.journal import Note, decode_notes
+from shards.journal import Note
 
 
 class Recording:
-    """What `chaos.targets.target.Evidence` asks. directory: where the pods keep their journals."""
+    """What `chaos.targets.target.Evidence` asks. journal: of the server. directory: where the pods keep theirs."""
 
-    def __init__(self, control: Control, directory: Path, bounds: Bounds) -> None:
+    def __init__(self, control: Control, journal: Path, directory: Path, bounds: Bounds) -> None:
         self._control = control
+        self._journal = journal
         self._directory = directory / JOURNALS
         self._bounds = bounds
-        self._entries: list[Entry] = []
 
     def verdict(self) -> Verdict:
         return self._control.verdict()
 
     def whole(self) -> Verdict:
-        return judge(self.entries(), self.notes(), bounds=self._bounds)
+        seat = Judge(self._bounds)
+        for line in self.lines():
+            if isinstance(line, Note):
+                seat.note(line)
+            else:
+                seat.hear(line)
+        return seat.verdict()
+
+    def lines(self) -> Iterator[Line]:
+        """Entries and notes, in order of time."""
+        return in_order(entries_in(self._journal, self._control.entries_after), notes_below(self._directory))
 
     def entries(self) -> list[Entry]:
-        self._entries += self._control.entries_after(self._entries[-1].seq if self._entries else 0)
-        return list(self._entries)
+        return list(entries_in(self._journal, self._control.entries_after))
 
     def notes(self) -> list[Note]:
-        found: list[Note] = []
-        for file in sorted(self._directory.rglob("*.jsonl")):
-            whole, _, _ = file.read_bytes().rpartition(b"\n")  # a worker may be at its last line
-            found += decode_notes(whole)
-        return found
+        return list(notes_below(self._directory))

@@ -17,7 +17,7 @@ from pathlib import Path
 from fleet.devcluster.proxy.door import FaultProxy
 from fleet.devcluster.proxy.upstream import Upstream
 from fleet.devcluster.recording.journal import Level
-from fleet.devcluster.recording.journalfile import JournalFile
+from fleet.devcluster.recording.journalfile import KEPT_BESIDE_A_FILE, JournalFile
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.processes.prctl import set_parent_death_signal
 
@@ -25,7 +25,7 @@ from fleet.processes.prctl import set_parent_death_signal
 async def _serve(kubeconfig: str, through: Path, journal: Path) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    recorder = Recorder(level=Level.DELIVERIES)
+    recorder = Recorder(level=Level.DELIVERIES, limit=KEPT_BESIDE_A_FILE)
     written = JournalFile(recorder, journal)
     try:
         proxy = await FaultProxy.start(await Upstream.of(kubeconfig), recorder=recorder)

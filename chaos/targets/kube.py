@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -84,6 +84,9 @@ class KubeEvidence:
     def notes(self) -> list[Note]:
         return []
 
+    def lines(self) -> Iterator[Entry | Note]:
+        return iter(self.entries())
+
 
 class KubeFleet:
     """A context manager: followed inside. See `chaos.targets.target`."""
@@ -113,6 +116,7 @@ class KubeFleet:
             watched = WatchedRecords(self.api.transport, self.names, self.evidence.hear, boot_seconds)
             stack.callback(background.begin(watched.follow()).cancel)
             background.wait(_within(watched))
+            self.settled_at = self.now()
             self._stack = stack.pop_all()
         return self
 

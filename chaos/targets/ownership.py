@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from chaos.targets.target import End
 from fleet.devcluster.evidence.verdict import OwnershipSpan, Verdict
+from fleet.devcluster.recording.journal import Entry
+from fleet.records.object_names import LEASES
+from shards.api.useragent import UserAgent
 from shards.keyrange import SPACE, KeyRange
 
 
@@ -37,6 +42,11 @@ def owned_ranges(verdict: Verdict, ends: Iterable[End]) -> Counter[str]:
     return Counter(member_of(span) for span in _owned(verdict, ends).values())
 
 
+def owned_spans(verdict: Verdict, ends: Iterable[End]) -> list[OwnershipSpan]:
+    """The present ones of living owners."""
+    return list(_owned(verdict, ends).values())
+
+
 def _owned(verdict: Verdict, ends: Iterable[End]) -> dict[str, OwnershipSpan]:
     dead = {(span.range, span.epoch) for end in ends for span in lost_spans(verdict, end)}
     ownerless = {gap.range for gap in verdict.gaps if gap.ended_at is None}
@@ -51,6 +61,23 @@ def _owned(verdict: Verdict, ends: Iterable[End]) -> dict[str, OwnershipSpan]:
 def takeover_seconds(verdict: Verdict, end: End, now: float) -> dict[str, float]:
     """Per range that the dead worker held: from the kill to the next claim; until now where there was none yet."""
     return {span.range: _next_claim(verdict, span, now) - end.at for span in lost_spans(verdict, end)}
+
+
+def late_writes(verdict: Verdict, entries: Iterable[Entry]) -> Iterator[float]:
+    """Of each accepted write for a range that its author did not own any more: seconds since the next one's claim."""
+    tenures: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for spans in verdict.timeline.values():
+        for span, after in zip_longest(spans, spans[1:]):
+            others_from = math.inf if after is None or after.holder == span.holder else after.claimed_at
+            tenures[span.range, span.holder].append((span.claimed_at, others_from))
+    for entry in entries:
+        agent = UserAgent.parse(entry.user_agent) if entry.write and entry.succeeded else None
+        if agent is None or entry.resource == str(LEASES):
+            continue
+        held = tenures.get((agent.range, f"{agent.member}@{agent.epoch}"), [])
+        others_from = next((until for since, until in reversed(held) if since <= entry.time), math.inf)
+        if entry.time > others_from:
+            yield entry.time - others_from
 
 
 def _next_claim(verdict: Verdict, lost: OwnershipSpan, now: float) -> float:

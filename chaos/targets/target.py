@@ -7,7 +7,7 @@ cluster (`chaos.targets.kube`): what is done there goes through its API.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -175,6 +175,10 @@ class Evidence(Protocol):
 
     def notes(self) -> list[Note]: ...
 
+    def lines(self) -> Iterator[Entry | Note]:
+        """Both, in order of time, one after the other: for recordings that are long."""
+        ...
+
 
 class Target(Protocol):
     """name: "dev", "real" or "kube". ranges: how many the fleet is configured to have. workers: how many pods and
@@ -208,6 +212,11 @@ class Target(Protocol):
 
     @property
     def evidence(self) -> Evidence: ...
+
+    @property
+    def settled_at(self) -> float:
+        """When everything was as it should be for the first time, on its clock: how it starts is another matter."""
+        ...
 
     def now(self) -> float: ...
 

@@ -20,7 +20,7 @@ from fleet.dev.server import CONTEXT, HOST
 from fleet.devcluster.doors.http import HttpDoor, serve
 from fleet.devcluster.doors.kubeconfig import kubeconfig_text, write_kubeconfig
 from fleet.devcluster.recording.journal import Level
-from fleet.devcluster.recording.journalfile import JournalFile
+from fleet.devcluster.recording.journalfile import KEPT_BESIDE_A_FILE, JournalFile
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -77,7 +77,8 @@ async def _serve(options: ServeOptions, documents: Sequence[Document]) -> None:
     stop = _stopping()
     tls = _tls(options)
     async with AsyncExitStack() as closing:
-        recorder = Recorder(level=Level[options.journal_level.upper()])
+        level = Level[options.journal_level.upper()]
+        recorder = Recorder(level=level) if options.journal is None else Recorder(level=level, limit=KEPT_BESIDE_A_FILE)
         if options.journal is not None:
             closing.callback(JournalFile(recorder, options.journal).close)
         servers = front_ends(options, recorder)

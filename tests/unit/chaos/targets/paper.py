@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from chaos.targets.target import End, TargetFailed
@@ -145,11 +145,12 @@ class PaperPeople:
     def __init__(self, target: PaperTarget) -> None:
         self._target = target
         self.added = 0
+        self.sites = Resource.parse("v1/configmaps")
         self.per_second = 10.0
 
     @property
     def resource(self) -> Resource:
-        return Resource.parse("v1/configmaps")
+        return self.sites
 
     def add(self, count: int) -> None:
         self.added += count
@@ -181,6 +182,9 @@ class PaperEvidence:
     def notes(self) -> list[Note]:
         return []
 
+    def lines(self) -> Iterator[Entry | Note]:
+        return iter(())
+
 
 class PaperTarget:
     """a-0 owns the lower half in two ranges, b-0 the upper one. Settled `busy_seconds` after the start."""
@@ -189,6 +193,7 @@ class PaperTarget:
     names = Names("chaos", "chaos-0")
     ranges = 3
     lease_seconds = 3.0
+    settled_at = 0.0
 
     def __init__(self, *, busy_seconds: float = 0.0) -> None:
         self.time = 100.0
