@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.targets.running import RUNNING
-from chaos.targets.target import Target
+from chaos.targets.target import Target, TargetFailed
+from fleet.devcluster.recording.journal import READS, Entry
 
 FLEET = "fleet/"
 """What the User-Agents of fleets begin with: what people send is let through."""
+UNDER_WAY_SECONDS = 0.5
+"""What was sent before an outage is recorded by then."""
 
 
 def inject(fault: dict[str, Any], target: Target = RUNNING) -> dict[str, Any]:
@@ -25,11 +28,50 @@ def heal(target: Target = RUNNING) -> dict[str, Any]:
     return {"struck": struck}
 
 
+def inject_all(faults: list[dict[str, Any]], target: Target = RUNNING) -> dict[str, Any]:
+    """Several at once, each as `inject` takes it."""
+    return {"faults": [inject(each, target)["fault"] for each in faults]}
+
+
+def end_faults(least: int = 1, target: Target = RUNNING) -> dict[str, Any]:
+    """Ends all faults. Raises TargetFailed where one of those that were ever in force has met nothing, or less than
+    `least` requests, connections or events: what the fleet did then would prove nothing."""
+    struck = heal(target)["struck"]
+    if idle := sorted(number for number, times in struck.items() if times < least):
+        raise TargetFailed(f"fault {idle[0]} has struck {struck[idle[0]]} times, which is less than {least}")
+    return {"struck": struck}
+
+
+def refuse_connections(seconds: float, target: Target = RUNNING) -> dict[str, Any]:
+    """For so long nobody gets a new connection, people neither; watches that are open go on."""
+    since = target.now()
+    # Whom a connection will be from, nobody knows before it is there: this fault is for all, and ends by itself, since
+    # nobody could end it.
+    target.server.inject({"fault": "unreachable", "until_seconds": seconds})
+    target.sleep(seconds + UNDER_WAY_SECONDS)
+    return {"seconds": seconds, "requests": _cut_off(target, since, seconds)}
+
+
 def pause_server(seconds: float, target: Target = RUNNING) -> dict[str, Any]:
     """SIGSTOP to the API server for so long."""
+    since = target.now()
     target.server.pause()
     try:
         target.sleep(seconds)
     finally:
         target.server.resume()
-    return {"seconds": seconds}
+    return {"seconds": seconds, "requests": _cut_off(target, since, seconds)}
+
+
+def _cut_off(target: Target, since: float, seconds: float) -> int:
+    """How many requests of the fleet got through in an outage, those aside that were under way. Raises TargetFailed
+    where the fleet did not ask before, or went on asking: then it was no outage to it."""
+    asked = [each.time for each in target.evidence.entries() if each.user_agent.startswith(FLEET) and _request(each)]
+    through = sum(since + UNDER_WAY_SECONDS < time < since + seconds for time in asked)
+    if through or not any(since - target.lease_seconds < time <= since for time in asked):
+        raise TargetFailed(f"{through} requests of the fleet got through in {seconds:g} seconds without a server")
+    return through
+
+
+def _request(entry: Entry) -> bool:
+    return entry.verb in READS or entry.write

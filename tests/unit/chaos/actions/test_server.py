@@ -2,8 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.actions.server import heal, inject, pause_server
+from chaos.actions.server import end_faults, heal, inject, inject_all, pause_server, refuse_connections
+from chaos.targets.target import TargetFailed
+from fleet.devcluster.recording.journal import Entry
 from tests.unit.chaos.targets.paper import PaperTarget
+
+
+def asked_at(*times: float) -> list[Entry]:
+    """Requests of a worker for Leases."""
+    return [
+        Entry(seq, time, "update", "coordination.k8s.io/v1/leases", user_agent="fleet/0 m=a-0 e=1")
+        for seq, time in enumerate(times, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +38,48 @@ def test_the_healing_says_how_often_each_fault_has_struck() -> None:
     assert not target.server.faults
 
 
+def test_several_faults_begin_at_once() -> None:
+    target = PaperTarget()
+    assert inject_all([{"fault": "reset"}, {"fault": "lost_ack"}], target) == {"faults": ["reset", "lost_ack"]}
+    assert len(target.server.faults) == 2
+
+
+def test_faults_that_have_struck_are_ended() -> None:
+    target = PaperTarget()
+    inject({"fault": "reset"}, target)
+    target.server.met = {1: 3}
+    assert end_faults(3, target) == {"struck": {1: 3}}
+    assert not target.server.faults
+
+
+def test_a_fault_that_has_met_too_little_proves_nothing_and_is_ended_all_the_same() -> None:
+    target = PaperTarget()
+    inject_all([{"fault": "reset"}, {"fault": "lost_ack"}], target)
+    target.server.met = {1: 5, 2: 0}
+    with pytest.raises(TargetFailed, match=r"fault 2 has struck 0 times, which is less than 1"):
+        end_faults(target=target)
+    assert not target.server.faults
+
+
 def test_a_paused_server_goes_on_after_its_time() -> None:
     target = PaperTarget()
-    pause_server(20, target)
+    target.evidence.recorded = asked_at(99.0, 100.1, 121.0)
+    assert pause_server(20, target) == {"seconds": 20, "requests": 0}
     assert (target.time, target.server.stopped) == (120.0, False)
+
+
+@pytest.mark.parametrize("times", [(99.0, 107.0), (90.0,)])
+def test_an_outage_that_the_fleet_did_not_feel_proves_nothing(times: tuple[float, ...]) -> None:
+    target = PaperTarget()
+    target.evidence.recorded = asked_at(*times)
+    with pytest.raises(TargetFailed, match=r"in 20 seconds without a server"):
+        pause_server(20, target)
+    assert not target.server.stopped
+
+
+def test_connections_are_refused_to_everybody_and_for_a_time_only() -> None:
+    target = PaperTarget()
+    target.evidence.recorded = asked_at(99.0)
+    assert refuse_connections(8, target) == {"seconds": 8, "requests": 0}
+    assert target.server.faults == {1: {"fault": "unreachable", "until_seconds": 8}}
+    assert target.time > 108

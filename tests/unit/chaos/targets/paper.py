@@ -167,7 +167,10 @@ class PaperPeople:
 
 
 class PaperEvidence:
+    """recorded: requests, beside what the verdict says."""
+
     def __init__(self) -> None:
+        self.recorded: list[Entry] = []
         self.found = verdict(span(LOW, "a-0@1", 1.0), span(MIDDLE, "a-0@1", 1.0), span(HIGH, "b-0@1", 1.0))
 
     def verdict(self) -> Verdict:
@@ -177,7 +180,7 @@ class PaperEvidence:
         return self.found
 
     def entries(self) -> list[Entry]:
-        return []
+        return list(self.recorded)
 
     def notes(self) -> list[Note]:
         return []
