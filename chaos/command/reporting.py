@@ -36,11 +36,10 @@ class Reporting:
         telling = self._page is not None or self._markdown is not None
         if not telling and self._kept is None:
             return
-        entries = target.evidence.entries()
         if self._kept is not None:
-            keep(self._kept / journal.name, journal, entries)
+            keep(self._kept / journal.name, journal, target.evidence.lines())
         if telling:
-            self._stories.append(story_of(journal, entries, target.evidence.notes()))
+            self._stories.append(story_of(journal, target.evidence.lines()))
 
     def write(self) -> None:
         """What was heard so far. Raises ConfigError."""

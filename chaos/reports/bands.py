@@ -15,6 +15,8 @@ from chaos.running.journal import ActivityRun, Harm, Journal
 from fleet.devcluster.recording.journal import FAULT, FAULT_END, FAULTS, Entry
 
 ACTION, FAULT_BAND, HARM = "action", "fault", "harm"
+STRIKES = "strikes"
+"""In what an action returned: see `_strikes`."""
 _TOLD = frozenset({"fault", "match", "from_seconds", "until_seconds", "events"})
 
 
@@ -43,11 +45,23 @@ def _activities(journal: Journal, zero: float, ended: float) -> Iterator[Band]:
                 answer_of(run),
                 run.status == "failed",
             )
+            yield from _strikes(run.output, zero, ended)
 
 
 def answer_of(run: ActivityRun) -> str:
     """What it returned or raised, in a few words."""
-    return run.exception or ("" if run.output in (None, {}) else said(run.output))
+    output = run.output
+    if isinstance(output, dict):
+        output = {name: value for name, value in output.items() if name != STRIKES}
+    return run.exception or ("" if output in (None, {}) else said(output))
+
+
+def _strikes(output: Any, zero: float, ended: float) -> Iterator[Band]:
+    """What an action did one after the other: `{"what": text, "at": time, "until": time or null}` each."""
+    for each in output.get(STRIKES) or [] if isinstance(output, dict) else []:
+        began, until = float(each["at"]) - zero, each.get("until")
+        end = ended if until is None else min(float(until) - zero, ended)
+        yield Band(HARM, str(each["what"]), began, max(began, end), str(each.get("detail", "")))
 
 
 def _harms(harms: Iterable[Harm], zero: float, ended: float) -> Iterator[Band]:

@@ -12,6 +12,8 @@ from chaos.reports.story import Kind, Moment, Phase, Row, Story
 COLOURS = 8
 """Of members, before they repeat."""
 CHART_PIXELS = 84
+_PLAIN_PIXELS = 6
+"""Below that a row is too thin for shapes: colours have to do."""
 _TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 _IDLE_CLASS = {Kind.DEAD: "dead", Kind.FROZEN: "frozen", Kind.UNOWNED: "unowned"}
 
@@ -49,12 +51,13 @@ def shards(story: Story) -> str:
     # What matters most is drawn last.
     ordered = sorted(boxes, key=lambda name: (name in _IDLE_CLASS.values(), name))
     inside = "".join(f'<path class="{name}" d="{"".join(boxes[name])}"/>' for name in ordered)
-    return svg(story, height * max(1, len(story.rows)), inside, "shards")
+    kind = "shards" if height >= _PLAIN_PIXELS else "shards thin"
+    return svg(story, height * max(1, len(story.rows)), inside, kind)
 
 
 def _box(story: Story, phase: Phase, top: float, height: float) -> str:
-    margin = 0.0 if phase.kind in _IDLE_CLASS or height < 3 else (0.5 if height < 6 else height * 0.12)
-    if phase.kind in (Kind.OPENING, Kind.DRAINING):
+    margin = 0.0 if phase.kind in _IDLE_CLASS or height < 3 else (0.5 if height < _PLAIN_PIXELS else height * 0.12)
+    if phase.kind in (Kind.OPENING, Kind.DRAINING) and height >= _PLAIN_PIXELS:
         margin = height * 0.32
     x, end = milliseconds(phase.began - story.began), milliseconds(phase.ended - story.began)
     y, tall = _number(top + margin), _number(height - 2 * margin)

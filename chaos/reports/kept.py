@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,25 +10,28 @@ import msgspec
 from chaos.reports.story import Story
 from chaos.reports.telling import story_of
 from chaos.running.journal import Journal
+from chaos.targets.journals import Line, entries_in, in_order, notes_below
 from chaos.targets.pod import JOURNALS
 from chaos.targets.servers import JOURNAL_FILE
-from fleet.devcluster.judging.judge import judge
-from fleet.devcluster.judging.report import Unreadable, read_journals
+from fleet.devcluster.evidence.verdict import Verdict
+from fleet.devcluster.judging.judge import Judge
 from fleet.devcluster.recording.journal import Entry, encode_lines
 from shards.errors import ConfigError
+from shards.journal import Note
 
 JOURNAL = "journal.json"
 RECORDING = "recording.jsonl"
 """Where the server's own file is not there, or not whole."""
 
 
-def keep(directory: Path, journal: Journal, entries: Sequence[Entry]) -> None:
-    """The workers have written their notes there themselves. Raises ConfigError."""
+def keep(directory: Path, journal: Journal, lines: Iterable[Line]) -> None:
+    """lines: of the recording and of the notes; the workers have written theirs there themselves. Raises ConfigError."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / JOURNAL).write_bytes(msgspec.json.format(msgspec.json.encode(journal)))
         if not (directory / JOURNAL_FILE).exists():
-            (directory / RECORDING).write_bytes(encode_lines(entries))
+            with (directory / RECORDING).open("wb") as file:
+                file.writelines(encode_lines([line]) for line in lines if isinstance(line, Entry))
     except OSError as error:
         raise ConfigError("--keep", f"cannot write to {directory}: {error.strerror}") from error
 
@@ -53,15 +56,27 @@ def kept_story(directory: Path) -> Story:
         raise ConfigError("DIR", f"cannot read {file}: {error.strerror}") from error
     except msgspec.DecodeError as error:
         raise ConfigError("DIR", f"{file} is no journal of an experiment: {error}") from error
-    paths = [directory / name for name in (RECORDING, JOURNAL_FILE) if (directory / name).exists()][:1]
-    if any((directory / JOURNALS).glob("*.jsonl")):
-        paths.append(directory / JOURNALS)
+    recording = next((directory / name for name in (RECORDING, JOURNAL_FILE) if (directory / name).exists()), None)
     try:
-        entries, notes = read_journals(paths)
-    except Unreadable as error:
-        raise ConfigError("DIR", str(error)) from error
-    if journal.verdict is None:
-        journal.verdict = judge(entries, notes)
-    if not journal.name:
-        journal.name = directory.name
-    return story_of(journal, entries, notes)
+        if journal.verdict is None:
+            journal.verdict = _judged(directory, recording)
+        if not journal.name:
+            journal.name = directory.name
+        return story_of(journal, _lines(directory, recording))
+    except msgspec.DecodeError as error:
+        raise ConfigError("DIR", f"a line of a journal in {directory} is none: {error}") from error
+
+
+def _lines(directory: Path, recording: Path | None) -> Iterator[Line]:
+    entries = iter(()) if recording is None else entries_in(recording, lambda seq: ())
+    return in_order(entries, notes_below(directory / JOURNALS))
+
+
+def _judged(directory: Path, recording: Path | None) -> Verdict:
+    seat = Judge()
+    for line in _lines(directory, recording):
+        if isinstance(line, Note):
+            seat.note(line)
+        else:
+            seat.hear(line)
+    return seat.verdict()

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
+from chaos.reports.hearing import Reconciles
 from chaos.reports.story import IDLE, Load, Moment, Row
-from shards.journal import Note
 
 MOMENTS = 240
 """About so many buckets at most: what a page shows side by side."""
 _BUCKETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
-@dataclass(slots=True)
-class _Reconciles:
-    """Times are the recording's. done: end, and seconds from when it could start. waits, runs: begin and end of
-    each."""
-
-    done: list[tuple[float, float]] = field(default_factory=list)
-    waits: list[tuple[float, float]] = field(default_factory=list)
-    runs: list[tuple[float, float]] = field(default_factory=list)
-
-
-def load_of(notes: Iterable[Note], rows: Sequence[Row], *, zero: float, began: float, ended: float) -> Load:
+def load_of(found: Reconciles, rows: Sequence[Row], *, zero: float, began: float, ended: float) -> Load:
     """zero: the recording's time of the start. began, ended: what is shown, in seconds since then."""
-    found = _reconciles(notes)
     width = _bucket(ended - began)
     count = max(1, math.ceil((ended - began) / width))
     first = zero + began
@@ -59,29 +47,6 @@ def load_of(notes: Iterable[Note], rows: Sequence[Row], *, zero: float, began: f
         every[-1] if every else None,
         noted=bool(found.runs),
     )
-
-
-def _reconciles(notes: Iterable[Note]) -> _Reconciles:
-    """What never ended lasts until the last word of its worker."""
-    found = _Reconciles()
-    running: dict[str, dict[tuple[str, str], Note]] = {}
-    last: dict[str, float] = {}
-    for note in sorted(notes, key=lambda each: each.time):
-        mine = running.setdefault(note.member, {})
-        if note.what == "begin":  # another process of that name: what the last one had begun ended with it
-            found.runs += [(each.time, last[note.member]) for each in mine.values()]
-            mine.clear()
-        elif note.what == "started":
-            mine[note.controller, note.uid] = note
-            found.waits.append((note.time - note.seconds, note.time))
-        elif note.what == "ended":
-            start = mine.pop((note.controller, note.uid), None)
-            wait = 0.0 if start is None else start.seconds
-            found.runs.append((note.time - note.seconds, note.time))
-            found.done.append((note.time, wait + note.seconds))
-        last[note.member] = note.time
-    found.runs += [(each.time, last[member]) for member, mine in running.items() for each in mine.values()]
-    return found
 
 
 def _most(spans: Iterable[tuple[float, float]], first: float, width: float, count: int) -> list[int]:

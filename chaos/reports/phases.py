@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from chaos.reports.hearing import Hearing
 from chaos.reports.story import IDLE, Kind, Lapse, Phase, Row
 from chaos.running.journal import Harm
 from fleet.devcluster.evidence.verdict import Gap, OwnershipSpan, Verdict
-from shards.journal import Note
 from shards.keyrange import KeyRange
 
 LAPSES_KEPT = 10
@@ -21,25 +21,13 @@ _WHY = {
     "deletion": "its record was deleted",
     "death": "its holder was declared dead",
 }
-_Turns = Mapping[tuple[str, str, int], float]
-"""When a range was opened, or drained, by range, member and epoch."""
 
 
 class Standing:
     """zero: the recording's time of the start. began, ended: what is shown, in seconds since then."""
 
-    def __init__(
-        self, notes: Iterable[Note], harms: Iterable[Harm], *, zero: float, began: float, ended: float
-    ) -> None:
-        self._zero, self._began, self._ended = zero, began, ended
-        self._opened: dict[tuple[str, str, int], float] = {}
-        self._draining: dict[tuple[str, str, int], float] = {}
-        self._noting: set[str] = set()
-        for note in notes:
-            self._noting.add(note.member)
-            if note.what in ("opened", "draining"):
-                turns = self._opened if note.what == "opened" else self._draining
-                turns.setdefault((note.range, note.member, note.epoch), note.time)
+    def __init__(self, heard: Hearing, harms: Iterable[Harm], *, zero: float, began: float, ended: float) -> None:
+        self._heard, self._zero, self._began, self._ended = heard, zero, began, ended
         self._harms: dict[str, list[Harm]] = defaultdict(list)
         for harm in harms:
             if harm.member:
@@ -83,8 +71,8 @@ class Standing:
         turn = (span.range, member, span.epoch)
         died, why = self._death(member, span, until, deaths)
         alive = min(until, died)
-        opened = self._opened.get(turn, alive if member in self._noting else since)
-        draining = self._draining.get(turn, until)
+        opened = self._heard.opened.get(turn, alive if member in self._heard.noting else since)
+        draining = self._heard.draining.get(turn, until)
         steps = ((Kind.OPENING, since, opened), (Kind.OWNED, opened, draining), (Kind.DRAINING, draining, until))
         for kind, first, last in steps:
             for frozen, begin, finish in self._thawed(member, max(first, since), min(last, alive)):

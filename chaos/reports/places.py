@@ -21,23 +21,24 @@ _COUNTS = {
 }
 
 
-def places_of(verdict: Verdict, bands: Sequence[Band], *, zero: float) -> tuple[Place, ...]:
-    """In order of time: the first findings of each invariant, and of each count."""
+def places_of(verdict: Verdict, bands: Sequence[Band], *, zero: float, ended: float) -> tuple[Place, ...]:
+    """In order of time: the first findings of each invariant, and of each count. ended: of the story; what was found
+    later is there."""
     found: list[Place] = []
     for judgement in verdict.invariants:
-        found += _of(judgement, bands, zero)
+        found += _of(judgement, bands, zero, ended)
     for finding in verdict.findings:
-        at = finding.time - zero
+        at = min(finding.time - zero, ended)
         name = _COUNTS.get(finding.rule, finding.rule)
         found.append(Place(name, at, finding.what, where(at, bands)))
     return tuple(sorted(found, key=lambda each: each.at)[:PLACES_KEPT])
 
 
-def _of(judgement: Judgement, bands: Sequence[Band], zero: float) -> Iterator[Place]:
+def _of(judgement: Judgement, bands: Sequence[Band], zero: float, ended: float) -> Iterator[Place]:
     if judgement.outcome != BROKEN:
         return
     for finding in judgement.findings:
-        at = finding.time - zero
+        at = min(finding.time - zero, ended)
         yield Place(judgement.id, at, finding.what, where(at, bands))
 
 

@@ -11,6 +11,8 @@ LONGEST = 300
 
 def said(value: Any) -> str:
     """JSON's values, for people."""
+    if isinstance(value, dict):
+        return shortened(", ".join(f"{_named(name)} {_said(each)}" for name, each in value.items()))
     return shortened(_said(value))
 
 
@@ -20,12 +22,16 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 def _said(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{str(name).replace('_', ' ')} {_said(each)}" for name, each in value.items())
+        return f"({', '.join(f'{_named(name)}: {_said(each)}' for name, each in value.items())})" if value else "none"
     if isinstance(value, (list, tuple)):
-        return " ".join(_said(each) for each in value)
+        return listed(_said(each) for each in value) or "none"
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "nothing"}[value]
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _named(name: object) -> str:
+    return str(name).replace("_", " ")
 
 
 def seconds(value: float | None) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from chaos.reports.bands import bands_of
+from chaos.reports.hearing import Hearing
 from chaos.reports.load import load_of
 from chaos.reports.phases import LAPSES_KEPT, Standing, lapses_of
 from chaos.reports.places import places_of
@@ -19,6 +20,8 @@ from shards.journal import Note
 
 LEAD_SECONDS = 1.0
 """Shown of what was before the start."""
+AFTER_SECONDS = 3.0
+"""Likewise of what came after the end."""
 _COUNTS = (
     "overlap_violations",
     "writes_after_release",
@@ -31,17 +34,19 @@ _COUNTS = (
 )
 
 
-def story_of(journal: Journal, entries: Sequence[Entry], notes: Sequence[Note]) -> Story:
-    """entries: in order. Whatever is missing is told as missing; nothing is made up."""
+def story_of(journal: Journal, lines: Iterable[Entry | Note]) -> Story:
+    """lines: of the recording and of the workers' notes, in order of time. Whatever is missing is told as missing."""
+    heard = Hearing(lines)
     verdict = journal.verdict or Verdict()
     zero = _seconds_of(journal.start) - journal.clock_offset
-    ended = max(_seconds_of(journal.end or journal.start) - journal.clock_offset, _last(entries, notes, zero)) - zero
+    over = _seconds_of(journal.end or journal.start) - journal.clock_offset
+    ended = max(over, min(over + AFTER_SECONDS, over if heard.last is None else heard.last)) - zero
     began = -LEAD_SECONDS
-    standing = Standing(notes, journal.harms, zero=zero, began=began, ended=ended)
+    standing = Standing(heard, journal.harms, zero=zero, began=began, ended=ended)
     rows = standing.rows(verdict)
-    bands = bands_of(journal, entries, zero=zero, ended=ended)
-    load = load_of(notes, rows, zero=zero, began=began, ended=ended)
-    places = places_of(verdict, bands, zero=zero)
+    bands = bands_of(journal, heard.faults, zero=zero, ended=ended)
+    load = load_of(heard.reconciles, rows, zero=zero, began=began, ended=ended)
+    places = places_of(verdict, bands, zero=zero, ended=ended)
     lapses = lapses_of(rows, ended)
     questions = _questions(journal)
     members = sorted({phase.member for row in rows for phase in row.phases if phase.member})
@@ -84,14 +89,6 @@ def story_of(journal: Journal, entries: Sequence[Entry], notes: Sequence[Note]) 
         activities=(*journal.run, *journal.rollbacks),
         counts={name: getattr(verdict, name) for name in _COUNTS},
         missing=verdict.missing,
-    )
-
-
-def _last(entries: Sequence[Entry], notes: Sequence[Note], zero: float) -> float:
-    """The time of the last thing that was recorded."""
-    return max(
-        entries[-1].time if entries else zero,
-        max((note.time for note in notes), default=zero),
     )
 
 

@@ -244,9 +244,11 @@ def _holders(story: Story) -> Iterator[Markup]:
             width = float(right[:-1]) - float(left[:-1])
             if width < 0.4:
                 continue
+            colour = story.members.index(phase.member) % COLOURS
             yield element(
                 "span",
                 f"{phase.member} \N{MIDDLE DOT} {phase.epoch}",
+                class_=f"on{colour}",
                 data_a=round(phase.began, 3),
                 data_b=round(phase.ended, 3),
                 style=f"left:{left};width:{width:.3f}%;top:{index / count * 100:.3f}%;height:{100 / count:.3f}%",
@@ -260,7 +262,7 @@ def _chart(story: Story, kind: str, name: str, top: str, bottom: str, inside: st
 
 def _idle(story: Story) -> Markup:
     values = [float(each.idle) for each in story.load.moments]
-    top = drawing.rounded_up(max(values, default=0.0) or 1)
+    top = min(drawing.rounded_up(max(values, default=0.0) or 1), max(1, len(story.rows)))
     path = drawing.area(story, values, drawing.linear(top), CHART_PIXELS - 1)
     return _chart(story, "idle", "Shards nobody works on", str(top), "0", f'<path class="area" d="{path}"/>')
 
@@ -278,7 +280,7 @@ def _latency(story: Story) -> Markup:
             ("p50", drawing.column(moments, lambda each: each.p50)),
         )
     )
-    key = element("span", element("i", class_="p50"), "half", element("i", class_="p99"), "99 %", class_="lines")
+    key = element("span", element("i", class_="p50"), "50 %", element("i", class_="p99"), "99 %", class_="lines")
     title = [
         element("b", "Reconcile latency"),
         key,
