@@ -25,7 +25,7 @@ RECORDING = "recording.jsonl"
 
 
 def keep(directory: Path, journal: Journal, lines: Iterable[Line]) -> None:
-    """lines: of the recording and of the notes; the workers have written theirs there themselves. Raises ConfigError."""
+    """lines: of the recording and of the workers, who have written theirs there themselves. Raises ConfigError."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / JOURNAL).write_bytes(msgspec.json.format(msgspec.json.encode(journal)))
