@@ -125,7 +125,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 def plain(text: str) -> str:
     """Somebody's text, on one line, where nothing in it means anything."""
     found = []
-    for character in " ".join(text.split()):
+    for character in " ".join(said.visible(text).split()):
         if character in _SPECIAL:
             found.append(f"\\{character}")
         else:
@@ -135,7 +135,7 @@ def plain(text: str) -> str:
 
 def code(text: str) -> str:
     """The same as code, for cells of tables too."""
-    line = " ".join(text.split()).replace("|", "\\|")
+    line = " ".join(said.visible(text).split()).replace("|", "\\|")
     longest = max((len(run) for run in "".join(each if each == "`" else " " for each in line).split()), default=0)
     fence = "`" * (longest + 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""

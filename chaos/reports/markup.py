@@ -7,6 +7,8 @@ from html import escape
 
 import msgspec
 
+from chaos.reports.said import visible
+
 
 class Markup(str):
     """HTML that was made here."""
@@ -15,9 +17,8 @@ class Markup(str):
 
 
 def text(value: str) -> Markup:
-    """Somebody's text. Characters that no page may show, and those that turn the order of a line around, are made
-    visible."""
-    return Markup(escape("".join(_shown(each) for each in value)))
+    """Somebody's text."""
+    return Markup(escape(visible(value)))
 
 
 def element(name: str, *inside: str, **attributes: str | int | float | bool | None) -> Markup:
@@ -34,7 +35,7 @@ def joined(parts: Iterable[str]) -> Markup:
 
 def embedded_json(value: object) -> Markup:
     """For a script element of type application/json: nothing in it can end the element."""
-    found = msgspec.json.encode(value).decode()
+    found = visible(msgspec.json.encode(value).decode())
     for character in "<>&\u2028\u2029":
         found = found.replace(character, f"\\u{ord(character):04x}")
     return Markup(found)
@@ -45,11 +46,3 @@ def _attribute(key: str, value: str | int | float | bool | None) -> str:
         return ""
     name = key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
-
-
-def _shown(character: str) -> str:
-    code = ord(character)
-    control = code < 0x20 and character not in "\t\n"
-    turning = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or character in "\u200e\u200f"
-    broken = code in (0x7F, 0xFFFE, 0xFFFF) or 0xD800 <= code <= 0xDFFF or 0x80 <= code <= 0x9F
-    return "\N{REPLACEMENT CHARACTER}" if control or turning or broken else character

@@ -6,6 +6,7 @@ for (const figure of document.querySelectorAll(".timeline")) {
   const readout = figure.querySelector(".readout");
   const cursor = figure.querySelector(".cursor");
   const chosen = figure.querySelector(".chosen");
+  const chosenRow = figure.querySelector(".chosen-row");
   const shards = figure.querySelector("svg.shards");
   const names = figure.querySelector(".names");
   const axes = [...figure.querySelectorAll(".axis .plot")];
@@ -54,6 +55,12 @@ for (const figure of document.querySelectorAll(".timeline")) {
       each.style.left = first * 100 + "%";
       if (each.dataset.b !== undefined) each.style.width = (clamp(share(end), 0, 1) - first) * 100 + "%";
     }
+    let labelled = -Infinity;
+    for (const each of placed.filter((one) => one.classList.contains("place") && one.style.display === "")) {
+      const where = share(Number(each.dataset.a)) * plotWidth(), near = where - labelled < 40;
+      each.classList.toggle("near", near);
+      if (!near) labelled = where;
+    }
     drawAxis();
     drawCursor();
   }
@@ -85,13 +92,17 @@ for (const figure of document.querySelectorAll(".timeline")) {
     const moment = facts.moments[Math.floor((at - facts.began) / facts.bucket)];
     let head = "At " + at.toFixed(to - from < 5 ? 3 : 2) + " s";
     if (moment) {
-      if (facts.noted) head += `: ${moment[4]} keys waited, ${moment[5]} were running`;
+      if (facts.noted) head += `: keys waiting ${moment[4]}, running ${moment[5]}`;
       if (moment[0]) head += `; ${moment[0]} reconciles ended, half within ${shown(moment[1])}, 99 % within ${shown(moment[2])}`;
       if (moment[6]) head += `; nobody worked on ${moment[6]} of ${facts.rows.length} shards`;
     }
     lines.push(head + ".");
     const entry = facts.rows[row];
+    chosenRow.hidden = !withRow || !entry;
     if (withRow && entry) {
+      const box = shards.getBoundingClientRect(), height = box.height / facts.rows.length;
+      chosenRow.style.top = box.top - plots.getBoundingClientRect().top + row * height + "px";
+      chosenRow.style.height = height + "px";
       const phase = entry.phases.find((each) => each[0] <= at && at < each[1]);
       let text = "Shard " + entry.name + ": ";
       if (!phase) text += "not there.";
@@ -221,6 +232,6 @@ for (const figure of document.querySelectorAll(".timeline")) {
     });
   }
 
-  new ResizeObserver(() => { drawAxis(); drawCursor(); }).observe(axes[0]);
+  new ResizeObserver(draw).observe(axes[0]);
   draw();
 }

@@ -106,7 +106,7 @@ def _section(story: Story, number: int) -> Markup:
             element("span", story.name, class_="of"),
         ),
         element("p", story.title, class_="title"),
-        _lede(story),
+        _lede(story, number),
         timeline(story, number),
         tables.lapses(story, number),
         tables.bands(story, number),
@@ -117,14 +117,28 @@ def _section(story: Story, number: int) -> Markup:
     )
 
 
-def _lede(story: Story) -> Markup:
-    """In words, for somebody who did not write the experiment."""
+def _lede(story: Story, number: int) -> Markup:
+    """In words, for somebody who did not write the experiment; and where to look."""
     words = story.words
     came = element("ul", *(element("li", each) for each in words.came)) if len(words.came) > 1 else joined(words.came)
     parts = [
         ("What was done", words.done),
         ("What should have held", f"{words.wanted}{f' Promised instead: {story.promises}' if story.promises else ''}"),
         ("What came of it", came),
+        ("Where to look", _first_places(story, number)),
         ("Why it was tried", story.description),
     ]
     return element("dl", *(joined([element("dt", name), element("dd", said_)]) for name, said_ in parts if said_))
+
+
+def _first_places(story: Story, number: int) -> Markup:
+    """The first finding of each kind, and the longest gap, as links into the timeline."""
+    first = {place.id: place for place in reversed(story.places)}
+    links = [
+        joined([f"{place.id} at ", tables.moment(place.at, place.at - 0.5, place.at + 0.5, number)])
+        for place in sorted(first.values(), key=lambda each: each.at)
+    ]
+    for lapse in story.lapses[:1]:
+        at, until = lapse.began, lapse.began + lapse.seconds
+        links.append(joined(["the longest gap at ", tables.moment(at, at, until, number, lapse.range)]))
+    return joined(part for index, link in enumerate(links) for part in ([", "] if index else []) + [link])

@@ -66,3 +66,15 @@ def listed(parts: Iterable[str]) -> str:
 
 def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
+def visible(text: str) -> str:
+    """Characters that no page may show, and those that turn the order of a line around, as a mark."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if _hidden(each) else each for each in text)
+
+
+def _hidden(character: str) -> bool:
+    code = ord(character)
+    control = (code < 0x20 and character not in "\t\n\r") or 0x7F <= code <= 0x9F
+    turning = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or character in "\u200e\u200f"
+    return control or turning or code in (0xFFFE, 0xFFFF) or 0xD800 <= code <= 0xDFFF

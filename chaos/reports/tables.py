@@ -73,10 +73,11 @@ def lapses(story: Story, number: int) -> Markup:
     note = element(
         "p",
         "A gap is a time in which nobody worked on a shard: held by nobody, or by a process that was dead or stood"
-        " still. It ends when a living worker claims the shard; reconciles go on when that one has opened it.",
+        " still. It ends when a living worker claims the shard; reconciles go on when that one has opened it: that is"
+        " what \N{LEFT DOUBLE QUOTATION MARK}until open\N{RIGHT DOUBLE QUOTATION MARK} counts to.",
         class_="quiet",
     )
-    heads = ("Shard", "From", "For", "Until reconciles went on", "Why", "Whose it was", "Who came")
+    heads = ("Shard", "From", "For", "Until open", "Why", "Whose it was", "Who came")
     return element("section", title, table(heads, rows, "lapses"), note)
 
 

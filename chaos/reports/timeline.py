@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from chaos.reports import drawing, said
+from chaos.reports.bands import ACTION
 from chaos.reports.drawing import CHART_PIXELS, COLOURS
 from chaos.reports.markup import Markup, element, embedded_json, joined
 from chaos.reports.story import IDLE, Band, Kind, Story
@@ -36,6 +37,7 @@ def timeline(story: Story, number: int) -> Markup:
         _behind(story),
         *tracks,
         element("div", class_="cursor", hidden=True),
+        element("div", class_="chosen-row", hidden=True),
         element("div", class_="chosen", hidden=True),
         class_="plots",
         tabindex=0,
@@ -151,13 +153,12 @@ def _behind(story: Story) -> Markup:
     height = 10
     boxes = []
     for band in story.bands:
-        if band.kind != "action":
+        if band.kind != ACTION:
             x, end = drawing.milliseconds(band.began - story.began), drawing.milliseconds(band.ended - story.began)
             boxes.append(f"M{x} 0h{max(1, end - x)}v{height}h-{max(1, end - x)}z")
-    path = Markup(f'<path d="{"".join(boxes)}"/>')
     start = drawing.milliseconds(-story.began)
-    zero = Markup(f'<path class="zero" d="M{start} 0v{height}"/>')
-    return element("div", Markup(drawing.svg(story, height, path + zero, "shade")), class_="behind")
+    inside = f'<path d="{"".join(boxes)}"/><path class="zero" d="M{start} 0v{height}"/>'
+    return element("div", Markup(drawing.svg(story, height, inside, "shade")), class_="behind")
 
 
 def laned(bands: Sequence[Band], seconds: float) -> list[tuple[Band, int, bool]]:
@@ -203,16 +204,21 @@ def _bands(story: Story) -> Markup:
 def _places(story: Story) -> Markup:
     if not story.places:
         return Markup("")
+    apart, labelled = (story.ended - story.began) * 0.04, float("-inf")
+    named = []
+    for place in story.places:
+        named.append(place.at - labelled >= apart)
+        labelled = place.at if named[-1] else labelled
     made = [
         element(
             "span",
             element("b", place.id),
-            class_="place",
+            class_="place" if label else "place near",
             data_a=round(place.at, 3),
             title=f"{place.id} at {said.at(place.at)}: {place.what}",
             style=f"left:{drawing.percent(story, place.at)}",
         )
-        for place in story.places
+        for place, label in zip(story.places, named, strict=True)
     ]
     return _track("places", ["Found broken"], made)
 

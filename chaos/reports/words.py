@@ -16,6 +16,8 @@ _TARGETS = {
     "kube": "in a cluster",
 }
 _ACTIONS_TOLD = 12
+_BESIDE = frozenset({"pid", "number", "fault"})
+"""Of what actions return: for the table, not for sentences."""
 
 
 def outcome_of(journal: Journal) -> str:
@@ -58,7 +60,11 @@ def _done(journal: Journal, members: int, ranges: int) -> str:
 
 
 def _action(run: ActivityRun) -> str:
-    answer = said.shortened(answer_of(run), 120)
+    answer = run.exception
+    if not answer and isinstance(run.output, dict):
+        plain = {name: value for name, value in run.output.items() if isinstance(value, (str, int, float, bool))}
+        answer = said.said({name: value for name, value in plain.items() if name not in _BESIDE})
+    answer = said.shortened(answer, 120)
     return f"{quoted(run.name)}{f' ({answer})' if answer else ''}"
 
 
