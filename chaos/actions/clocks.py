@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaos.actions.strikes import strike
 from chaos.targets.own_pods import own_pods
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target
@@ -16,7 +17,7 @@ def restart_with_clock(pod: str, rate: float = 1.0, target: Target = RUNNING) ->
     if pod in pods.names():
         pods.stop(pod)
     pods.start_with_clock(pod, rate=rate)
-    return {"pod": pod, "rate": rate}
+    return {"pod": pod, "rate": rate, "strikes": [strike(f"{pod} with a clock of its own, rate {rate:g}", target)]}
 
 
 def step_clock(
@@ -30,4 +31,5 @@ def step_clock(
     pods = own_pods(target)
     name = pods.coordinator() if pod == "coordinator" else pod
     pods.step_clock(name, boot_seconds=boot_seconds, wall_seconds=wall_seconds)
-    return {"pod": name, "boot_seconds": boot_seconds, "wall_seconds": wall_seconds}
+    struck = strike(f"clock of {name} set: boot {boot_seconds:+g} s, wall {wall_seconds:+g} s", target)
+    return {"pod": name, "boot_seconds": boot_seconds, "wall_seconds": wall_seconds, "strikes": [struck]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.actions.processes import chosen
+from chaos.actions.strikes import strike
 from chaos.targets.own_pods import own_pods
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target
@@ -22,13 +23,14 @@ def exhaust_files(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
     target.server.inject(
         {"fault": "cut", "after_bytes": 0, "match": {"member": member}, "until_seconds": _CUT_SECONDS},
     )
-    return {"worker": member}
+    return {"worker": member, "strikes": [strike(f"no descriptors for {member}", target)]}
 
 
 def limit_memory(spare_mib: int = 0, worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
     """So much more memory may the worker ask for; beyond it, it is told that there is none."""
     member, pod, child = chosen(target, worker)
-    return {"worker": member, "limit_mib": own_pods(target).limit_memory(pod, child, spare_mib)}
+    limit_mib = own_pods(target).limit_memory(pod, child, spare_mib)
+    return {"worker": member, "limit_mib": limit_mib, "strikes": [strike(f"no memory for {member}", target)]}
 
 
 def lift_limits(target: Target = RUNNING) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chaos.actions.processes import chosen
+from chaos.actions.strikes import strike
 from chaos.targets.ownership import owned_spans
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
@@ -26,7 +27,7 @@ def delete_record(record: str, target: Target = RUNNING) -> dict[str, Any]:
     """As somebody does who cleans up what looks old."""
     resource, name = _named(target, record)
     target.api.delete(resource, target.names.namespace, name)
-    return {"deleted": name}
+    return {"deleted": name, "strikes": [strike(f"{name} deleted", target)]}
 
 
 def steal_record(record: str, target: Target = RUNNING) -> dict[str, Any]:
@@ -34,14 +35,14 @@ def steal_record(record: str, target: Target = RUNNING) -> dict[str, Any]:
     resource, name = _named(target, record, leases_only=True)
     before = target.api.get(resource, target.names.namespace, name)["spec"].get("holderIdentity", "")
     _patch(target, resource, name, {"spec": {"holderIdentity": STRANGER}})
-    return {"stolen": name, "from": before}
+    return {"stolen": name, "from": before, "strikes": [strike(f"{name} stolen", target)]}
 
 
 def edit_record(record: str, change: dict[str, Any], target: Target = RUNNING) -> dict[str, Any]:
     """A merge patch, as of `kubectl edit`."""
     resource, name = _named(target, record)
     _patch(target, resource, name, change)
-    return {"edited": name}
+    return {"edited": name, "strikes": [strike(f"{name} edited", target)]}
 
 
 def empty_record(record: str, target: Target = RUNNING) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def lower_epoch(record: str, target: Target = RUNNING) -> dict[str, Any]:
     if before < 1:
         raise TargetFailed(f"the epoch of {name} is {before}: it cannot be lower")
     _patch(target, resource, name, {"spec": {"leaseTransitions": before - 1}})
-    return {"edited": name, "epoch_before": before}
+    return {"edited": name, "epoch_before": before, "strikes": [strike(f"epoch of {name} lowered", target)]}
 
 
 def edit_map(change: dict[str, Any], target: Target = RUNNING) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def edit_map(change: dict[str, Any], target: Target = RUNNING) -> dict[str, Any]
     if unknown := change.keys() - body.keys():
         raise TargetFailed(f"the map has no field {', '.join(sorted(unknown))}; it has {', '.join(sorted(body))}")
     _patch(target, CONFIG_MAPS, name, {"data": {_MAP_KEY: json.dumps(body | change)}})
-    return {"edited": name, "fields": sorted(change)}
+    return {"edited": name, "fields": sorted(change), "strikes": [strike("map edited", target)]}
 
 
 def spoil_map(target: Target = RUNNING) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def spoil_map(target: Target = RUNNING) -> dict[str, Any]:
     name = target.names.map
     text = target.api.get(CONFIG_MAPS, target.names.namespace, name)["data"][_MAP_KEY]
     _patch(target, CONFIG_MAPS, name, {"data": {_MAP_KEY: text[: len(text) // 2]}})
-    return {"edited": name}
+    return {"edited": name, "strikes": [strike("map spoiled", target)]}
 
 
 def _named(target: Target, record: str, *, leases_only: bool = False) -> tuple[Resource, str]:

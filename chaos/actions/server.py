@@ -63,6 +63,51 @@ def pause_server(seconds: float, target: Target = RUNNING) -> dict[str, Any]:
     return {"seconds": seconds, "requests": _cut_off(target, since, seconds)}
 
 
+def break_watches(target: Target = RUNNING) -> dict[str, Any]:
+    """The connections of all watches of the fleet break now; others can be opened at once."""
+    numbers = target.server.inject({"fault": "cut", "match": {"user_agent": FLEET, "verbs": ["watch"]}})
+    struck = target.server.struck()[numbers[0]]
+    target.server.release(numbers)
+    if not struck:
+        raise TargetFailed("the fleet had no watch open that could be broken")
+    return {"watches": struck}
+
+
+def compact_history(target: Target = RUNNING) -> dict[str, Any]:
+    """What the server stores is compacted, and its front end begins anew where only that makes it forget as well:
+    nothing can be watched, or listed, from what was before."""
+    began = target.now()
+    target.server.compact()
+    return {"seconds": round(target.now() - began, 3)}
+
+
+def back_up(target: Target = RUNNING) -> dict[str, Any]:
+    """Keeps what the server stores now."""
+    target.server.back_up()
+    return {}
+
+
+def restore(target: Target = RUNNING) -> dict[str, Any]:
+    """Puts back what was kept: objects, records and versions are those of then."""
+    began = target.now()
+    target.server.restore()
+    return {"seconds": round(target.now() - began, 3)}
+
+
+def expect_recorded(least: int, status: int = 0, event: str = "", target: Target = RUNNING) -> dict[str, Any]:
+    """Whether it has come to what the experiment is about: so many answers with that status, or events of that type
+    (ERROR, DELETED ...), were given to the fleet since it runs. Raises TargetFailed for less."""
+    found = sum(
+        each.user_agent.startswith(FLEET)
+        and (each.status == status if status else each.shown is not None and each.shown.type == event)
+        for each in target.evidence.entries()
+    )
+    if found < least:
+        what = f"answers {status}" if status else f"events {event}"
+        raise TargetFailed(f"the fleet was given {found} {what}, which is less than {least}")
+    return {"found": found}
+
+
 def _cut_off(target: Target, since: float, seconds: float) -> int:
     """How many requests of the fleet got through in an outage, those aside that were under way. Raises TargetFailed
     where the fleet did not ask before, or went on asking: then it was no outage to it."""

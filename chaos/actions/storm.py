@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from chaos.actions.gusts import GUSTS, End, Gust
+from chaos.actions.strikes import Strike, strike
 from chaos.probes.promises import double_acts
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
@@ -52,6 +53,7 @@ def storm(
         "struck": dict(sorted(weather.struck.items())),
         "could_not": dict(sorted(weather.missed.items())),
         "not_ended": weather.not_ended,
+        "strikes": weather.strikes,
         "double_act_seen": not clear,
     }
 
@@ -66,8 +68,9 @@ class _Weather:
     missed: Counter[str] = field(default_factory=Counter)
     refusals: list[str] = field(default_factory=list)
     not_ended: list[str] = field(default_factory=list)
-    _blowing: list[tuple[float, int, str, End]] = field(default_factory=list)
-    _count: int = 0
+    strikes: list[Strike] = field(default_factory=list)
+    _blowing: list[tuple[float, int, End]] = field(default_factory=list)
+    """When each is to end, the number of its strike, and what ends it."""
 
     def strike(self) -> None:
         """One more, and another one where that cannot be done."""
@@ -78,15 +81,15 @@ class _Weather:
     def end_until(self, due: float) -> None:
         """Waits until then, and ends what is due before."""
         while self._blowing and self._blowing[0][0] <= due:
-            at, _, name, end = heapq.heappop(self._blowing)
+            at, number, end = heapq.heappop(self._blowing)
             self._sleep_until(at)
-            self._end(name, end)
+            self._end(number, end)
         self._sleep_until(due)
 
     def end_all(self) -> None:
         while self._blowing:
-            _, _, name, end = heapq.heappop(self._blowing)
-            self._end(name, end)
+            _, number, end = heapq.heappop(self._blowing)
+            self._end(number, end)
 
     def _begin(self, gust: Gust) -> bool:
         try:
@@ -98,17 +101,19 @@ class _Weather:
             return False
         seconds = self.rng.uniform(*gust.seconds)
         self.struck[gust.name] += 1
-        self._count += 1
         click.echo(f"  storm   {gust.name}: {what}, {seconds:.1f} s", err=True)
-        heapq.heappush(self._blowing, (self.target.now() + seconds, self._count, gust.name, end))
+        heapq.heappush(self._blowing, (self.target.now() + seconds, len(self.strikes), end))
+        self.strikes.append(strike(f"{gust.name}: {what}", self.target))
         return True
 
-    def _end(self, name: str, end: End) -> None:
+    def _end(self, number: int, end: End) -> None:
         """What cannot be ended ends by itself, or has ended: the process is gone, say."""
+        ended = self.strikes[number]
         try:
             end()
         except ShardError as error:
-            self.not_ended.append(f"{name}: {error}")
+            self.not_ended.append(f"{ended['what']}: {error}")
+        ended["until"] = self.target.now()
 
     def _sleep_until(self, due: float) -> None:
         if (seconds := due - self.target.now()) > 0:

@@ -12,7 +12,7 @@ from chaos.reports.page import page_of
 from chaos.reports.story import Story
 from chaos.reports.telling import story_of
 from chaos.running.journal import Journal
-from chaos.targets.servers import Say
+from chaos.targets.planes import Say
 from chaos.targets.target import Target
 from shards.errors import ConfigError
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import msgspec
@@ -18,33 +21,37 @@ from chaos.running.lines import activity_line, verdict_line
 from chaos.running.session import carry_out
 from chaos.targets.kube import KubeFleet
 from chaos.targets.opening import open_bed
+from chaos.targets.planes import Planes, Say
 from chaos.targets.pod import RUN
-from chaos.targets.servers import Say
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.records.object_names import Names
 
+_NUMBERS = 10**9
+
 
 def run_series(asked: Asked) -> int:
     """Returns the exit code: that of the worst of them."""
-    journals: list[Journal] = []
     reporting = Reporting(asked.report, asked.markdown, asked.keep)
     try:
-        return _run_all(asked, journals, reporting)
+        return _run_all(asked, reporting)
     finally:
         reporting.write()
 
 
-def _run_all(asked: Asked, journals: list[Journal], reporting: Reporting) -> int:
+def _run_all(asked: Asked, reporting: Reporting) -> int:
+    journals: list[Journal] = []
     room = rooms(asked.experiments)
 
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
 
-    with sigterm_as_ctrl_c():
-        for number, (name, experiment) in enumerate(asked.experiments.items()):
+    # A server that is given may hold what earlier series have left.
+    first = secrets.randbelow(_NUMBERS) if asked.kubeconfig is not None else 0
+    with sigterm_as_ctrl_c(), _planes(say) as planes:
+        for number, (name, experiment) in enumerate(asked.experiments.items(), start=first):
             say(f"{name}: {experiment.title}")
-            with _target(asked, room[name], experiment, number, say) as target:
+            with _target(asked, room[name], experiment, number, planes, say) as target:
                 journal = carry_out(
                     experiment,
                     target,
@@ -63,7 +70,14 @@ def _run_all(asked: Asked, journals: list[Journal], reporting: Reporting) -> int
 
 
 @contextmanager
-def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: Say) -> Iterator[Target]:
+def _planes(say: Say) -> Iterator[Planes]:
+    """Nothing is started before it is asked for."""
+    with TemporaryDirectory(prefix="chaos-") as directory, Planes(Path(directory), say) as planes:
+        yield planes
+
+
+@contextmanager
+def _target(asked: Asked, name: str, experiment: Experiment, number: int, planes: Planes, say: Say) -> Iterator[Target]:
     if asked.target == "kube":
         names = Names(asked.fleet, asked.namespace)
         with KubeFleet(names, kubeconfig=asked.kubeconfig, context=asked.context, primary=asked.primary) as fleet:
@@ -75,6 +89,7 @@ def _target(asked: Asked, name: str, experiment: Experiment, number: int, say: S
         asked.target,
         experiment.settings,
         kubeconfig=asked.kubeconfig,
+        planes=planes,
         number=number,
         say=say,
         keep=keep,

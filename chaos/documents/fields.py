@@ -74,6 +74,13 @@ class Fields:
             raise ConfigError(self.at(name), f"{shown(value)} is out of bounds; write {least} to {most}")
         return value
 
+    def flag(self, name: str) -> bool:
+        """False where it is not given. Raises ConfigError."""
+        value = self._values.get(name, False)
+        if not isinstance(value, bool):
+            raise ConfigError(self.at(name), f"{shown(value)} is not a switch; write true or false")
+        return value
+
     def items(self, name: str) -> list[tuple[str, Any]]:
         """Path and value of each item of a list; none where the field is missing."""
         value = self._values.get(name, [])

@@ -19,7 +19,9 @@ class TargetSettings:
 
     targets: what the experiment can run on; the first is the default. controller: FILE:NAME, relative to the working
     directory; "" for the one that experiments come with. config: sections of the fleet's config file beside what is
-    said here. start_seconds: bound on the time until it is settled for the first time.
+    said here. token_file: the pods act as a service account whose token lies in a file. own_server: the experiment
+    harms the server itself, which no other one may share then. start_seconds: bound on the time until it is settled
+    for the first time.
     """
 
     targets: tuple[str, ...]
@@ -32,6 +34,8 @@ class TargetSettings:
     lease_seconds: float
     start_seconds: float
     front_ends: int
+    own_server: bool
+    token_file: bool
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -41,7 +45,7 @@ def parse_settings(value: object, path: str) -> TargetSettings:
     fields.known(
         (
             "on", "controller", "pods", "workersPerPod", "shards", "objects", "changesPerSecond", "leaseSeconds",
-            "startSeconds", "frontEnds", "config",
+            "startSeconds", "frontEnds", "ownServer", "tokenFile", "config",
         ),
         unsupported={},
     )  # fmt: skip
@@ -58,6 +62,8 @@ def parse_settings(value: object, path: str) -> TargetSettings:
         lease_seconds=fields.seconds("leaseSeconds", 3.0),
         start_seconds=fields.seconds("startSeconds", 60.0),
         front_ends=fields.count("frontEnds", least=1, most=4, default=1),
+        own_server=fields.flag("ownServer"),
+        token_file=fields.flag("tokenFile"),
         config=fields.mapping("config").as_dict(),
     )
 

@@ -8,7 +8,7 @@ import msgspec
 
 from chaos.targets.background import Background
 from fleet import __version__
-from shards.api.client import Client
+from shards.api.client import JSON, Client
 from shards.objects import Object, Resource
 from shards.transport.kube import KubeTransport, connect
 
@@ -36,6 +36,24 @@ class BlockingApi:
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         return self._background.wait(self.client.create(resource, namespace, body))
+
+    def create_under(self, resource: Resource, namespace: str, name: str, subresource: str, body: Object) -> Object:
+        """POST to a subresource of an object, which answers with what it has made."""
+        client = self.client
+        answer: Object = msgspec.json.decode(
+            self._background.wait(
+                self.transport.request(
+                    "POST",
+                    resource.path(namespace, name, subresource),
+                    query=(),
+                    body=msgspec.json.encode(body),
+                    content_type=JSON,
+                    user_agent=client.user_agent,
+                    timeout_seconds=client.timeout_seconds,
+                )
+            )
+        )
+        return answer
 
     def patch(self, resource: Resource, namespace: str, name: str, patch: Object, *, subresource: str = "") -> Object:
         return self._background.wait(self.client.merge_patch(resource, namespace, name, patch, subresource=subresource))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import time
@@ -13,21 +14,23 @@ from types import TracebackType
 import yaml
 
 from chaos.documents.settings import TargetSettings
+from chaos.targets.account import Account
 from chaos.targets.api import BlockingApi
 from chaos.targets.background import Background
 from chaos.targets.evidence import Recording
 from chaos.targets.local_pods import LocalPods
 from chaos.targets.ownership import owned_share
 from chaos.targets.people import DemoPeople
+from chaos.targets.planes import Say
 from chaos.targets.pod import RUN
-from chaos.targets.servers import RecordedServer, Say
+from chaos.targets.servers import RecordedServer
 from chaos.targets.target import TargetFailed
 from fleet.configuration.controllers import load_controller
 from fleet.dev.demo import find_demo
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import LEASES, Names
 from shards.clock import boot_seconds
-from shards.errors import AlreadyExists, ApiError, NotFound, Unreachable
+from shards.errors import AlreadyExists, ApiError, NotFound, ShardError, Unreachable
 from shards.objects import Resource
 
 FLEET_NAME = "chaos"
@@ -46,7 +49,7 @@ ServerContext = Callable[[Path], AbstractContextManager[RecordedServer]]
 class Bed:
     """A context manager: started and settled inside, ended afterwards whatever happened. See `chaos.targets.target`.
 
-    number: makes the namespace another one than that of the experiment before, on one server.
+    number: makes the namespace another one than those of other experiments on the server.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Bed:
         self.ranges = settings.shards
         self.lease_seconds = settings.lease_seconds
         self.names = Names(FLEET_NAME, f"{FLEET_NAME}-{number}")
+        self.account: Account | None = None
         self._server_context = server
         self._command = command
         self._say = say
@@ -110,10 +114,12 @@ class Bed:
         self.server = stack.enter_context(self._server_context(self.directory))
         self.api = BlockingApi(self.server.kubeconfig, background)
         stack.callback(self.api.close)
+        if self.settings.token_file:
+            self.account = Account(self.api, self.names.namespace, self.server.kubeconfig, self.directory)
         self.evidence = Recording(self.server.control, self.server.journal, self.directory, self._bounds())
         self.pods = LocalPods(
             self._write_config(),
-            self.server.kubeconfig,
+            self.server.kubeconfig if self.account is None else self.account.kubeconfig,
             self.names.namespace,
             self.directory,
             rooms,
@@ -124,6 +130,9 @@ class Bed:
         primary = self._loaded.controller.primary
         self.people = DemoPeople(self.api, background, primary, self._demo, self.names.namespace)
         self._install()
+        stack.callback(self._clear)
+        if self.account is not None:
+            self.account.install()
         stack.callback(self.pods.close)
         for pod in POD_NAMES[: self.settings.pods]:
             self.pods.start(pod)
@@ -175,6 +184,11 @@ class Bed:
                 if self.now() > give_up_at:
                     raise
                 self.sleep(_LOOK_SECONDS)
+
+    def _clear(self) -> None:
+        """What stays of the fleet on a server that goes on. In the background of the server, where that has one."""
+        with contextlib.suppress(ShardError):
+            self.api.delete(_NAMESPACES, "", self.names.namespace)
 
     def _in_office(self) -> str:
         try:

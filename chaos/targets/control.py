@@ -54,6 +54,10 @@ class Control:
         self._listed("GET", PATH)
         return dict(self._struck)
 
+    def storage(self, act: str) -> None:
+        """act: compact, back-up or restore of an embedded server; restored, before a proxy."""
+        self._request("POST", f"/-/storage/{act}", {})
+
     def _listed(self, method: str, path: str, body: object = None) -> list[Listed]:
         found = msgspec.json.decode(self._request(method, path, body), type=list[Listed])
         self._struck.update({each.id: each.struck for each in found})

@@ -56,6 +56,15 @@ class KubeServer:
 
     def resume(self) -> None: ...
 
+    def compact(self) -> None:
+        refuse("what the API server stores")
+
+    def back_up(self) -> None:
+        refuse("what the API server stores")
+
+    def restore(self) -> None:
+        refuse("what the API server stores")
+
 
 class KubeEvidence:
     """What `chaos.targets.target.Evidence` asks. Heard on one thread, asked on another."""

@@ -6,9 +6,8 @@ real        any other, behind the fault proxy: one that is there for tests, or t
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -16,12 +15,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from chaos.targets.control import Control
+from chaos.targets.holds import EmbeddedHold, Hold, NoHold, PlaneHold
+from chaos.targets.planes import Planes, Say
 from chaos.targets.pod import FLEET
 from chaos.targets.target import TargetFailed
 
@@ -30,19 +32,16 @@ _LOOK_SECONDS = 0.02
 _PROXY = (sys.executable, "-m", "chaos.targets.fault_proxy")
 JOURNAL_FILE = "server.jsonl"
 
-Say = Callable[[str], None]
-
 
 @dataclass
 class RecordedServer:
-    """What `chaos.targets.target.Server` asks. kubeconfig: leads through the recorder. pids: of the API server, for
-    signals; none where that is not ours."""
+    """What `chaos.targets.target.Server` asks. kubeconfig: leads through the recorder."""
 
     kubeconfig: Path
     journal: Path
     control: Control
-    pids: tuple[int, ...] = ()
-    paused: bool = False
+    hold: Hold
+    paused: tuple[int, ...] = ()
 
     def inject(self, *faults: Mapping[str, Any]) -> list[int]:
         return self.control.inject(*faults)
@@ -58,56 +57,69 @@ class RecordedServer:
         self.control.heal()
 
     def pause(self) -> None:
-        if not self.pids:
-            raise TargetFailed("the API server of this target is not ours to pause")
-        for pid in self.pids:
+        pids = self.hold.pids()
+        for pid in pids:
             os.kill(pid, signal.SIGSTOP)
-        self.paused = True
+        self.paused = pids
 
     def resume(self) -> None:
-        if self.paused:
-            for pid in self.pids:
-                os.kill(pid, signal.SIGCONT)
-            self.paused = False
+        for pid in self.paused:
+            os.kill(pid, signal.SIGCONT)
+        self.paused = ()
+
+    def compact(self) -> None:
+        self.hold.compact()
+
+    def back_up(self) -> None:
+        self.hold.back_up()
+
+    def restore(self) -> None:
+        self.hold.restore()
 
 
 @contextmanager
-def embedded(directory: Path, *, front_ends: int = 1, load: Sequence[Path] = ()) -> Iterator[RecordedServer]:
-    """A new one. load: files of objects that exist from the start. Raises TargetFailed."""
+def embedded(
+    directory: Path, *, front_ends: int = 1, load: Sequence[Path] = (), guarded: bool = False
+) -> Iterator[RecordedServer]:
+    """A new one. load: files of objects that exist from the start. guarded: who shows no credential is let
+    in nowhere. Raises TargetFailed."""
     kubeconfig, journal = directory / "kubeconfig", directory / JOURNAL_FILE
     command = [*FLEET, "serve", "--write-kubeconfig", str(kubeconfig), "--front-ends", str(front_ends)]
     command += ["--journal", str(journal), "--journal-level", "deliveries"]
     command += [word for file in load for word in ("--load", str(file))]
+    if guarded:
+        command += ["--admin-token", secrets.token_hex(16)]
     with _process(command, directory / "serve.log", until=kubeconfig) as process:
-        yield RecordedServer(kubeconfig, journal, Control(_url(kubeconfig)), (process.pid,))
+        control = Control(_url(kubeconfig))
+        yield RecordedServer(kubeconfig, journal, control, EmbeddedHold(control, process.pid))
 
 
 @contextmanager
-def real(directory: Path, say: Say, *, kubeconfig: Path | None = None) -> Iterator[RecordedServer]:
-    """kubeconfig: of a server that is there for tests; None starts the control plane that the project's tests use,
-    which needs a checkout of the sources. Raises TargetFailed."""
+def real(
+    directory: Path, kubeconfig: Path, hold: Callable[[Control], Hold] = lambda control: NoHold()
+) -> Iterator[RecordedServer]:
+    """kubeconfig: of a server that is there already, and may be broken. hold: what we have in our hands of it, given
+    the control endpoint of the recorder in front of it. Raises TargetFailed."""
     through, journal = directory / "kubeconfig", directory / JOURNAL_FILE
-    with contextlib.ExitStack() as stack:
-        pids: tuple[int, ...] = ()
-        if kubeconfig is None:
-            plane = stack.enter_context(_control_plane(directory / "plane", say))
-            kubeconfig, pids = plane.kubeconfig, (plane.servers["kube-apiserver"].pid,)
-        command = [*_PROXY, "--kubeconfig", str(kubeconfig), "--write-kubeconfig", str(through)]
-        stack.enter_context(_process([*command, "--journal", str(journal)], directory / "proxy.log", until=through))
-        yield RecordedServer(through, journal, Control(_url(through)), pids)
+    command = [*_PROXY, "--kubeconfig", str(kubeconfig), "--write-kubeconfig", str(through)]
+    with _process([*command, "--journal", str(journal)], directory / "proxy.log", until=through):
+        control = Control(_url(through))
+        yield RecordedServer(through, journal, control, hold(control))
 
 
-def _control_plane(directory: Path, say: Say) -> Any:
-    """Found at run time: an installed package has no tests beside it, and nothing else of it needs them."""
-    try:
-        build = importlib.import_module("tests.cluster.build")
-        plane = importlib.import_module("tests.cluster.plane")
-    except ModuleNotFoundError as error:
-        raise TargetFailed(
-            "the control plane for tests comes with the sources: run this in a checkout, or give --kubeconfig of a"
-            " server that may be broken"
-        ) from error
-    return plane.ControlPlane(directory, binary=build.ensure(say), controllers=plane.GARBAGE_COLLECTION)
+@contextmanager
+def real_of_its_own(directory: Path, say: Say) -> Iterator[RecordedServer]:
+    """Behind it a control plane that is started for this one. Raises TargetFailed."""
+    with Planes(directory, say) as planes, of_planes(directory, planes) as server:
+        yield server
+
+
+@contextmanager
+def of_planes(directory: Path, planes: Planes) -> Iterator[RecordedServer]:
+    """Behind it one that others use too, before and after. Raises TargetFailed."""
+    plane = planes.plane()
+    with real(directory, plane.kubeconfig, partial(PlaneHold, plane, planes.backup)) as server:
+        yield server
 
 
 @contextmanager

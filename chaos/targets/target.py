@@ -116,6 +116,18 @@ class Server(Protocol):
 
     def resume(self) -> None: ...
 
+    def compact(self) -> None:
+        """Its history goes: nothing can be watched, or listed, from what was before."""
+        ...
+
+    def back_up(self) -> None:
+        """Keeps what it stores now."""
+        ...
+
+    def restore(self) -> None:
+        """Goes back to what was kept, as after a restore from a backup: versions go back too, and watches end."""
+        ...
+
 
 class Api(Protocol):
     """The API, as people use it. Raises ApiError and Unreachable."""

@@ -119,6 +119,12 @@ class PaperServer:
     def resume(self) -> None:
         self.stopped = False
 
+    def compact(self) -> None: ...
+
+    def back_up(self) -> None: ...
+
+    def restore(self) -> None: ...
+
 
 class PaperApi:
     """Holds nothing."""
