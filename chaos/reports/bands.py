@@ -11,12 +11,10 @@ import msgspec
 
 from chaos.reports.said import said
 from chaos.reports.story import Band
-from chaos.running.journal import ActivityRun, Harm, Journal
+from chaos.running.journal import STRIKES, ActivityRun, Harm, Journal
 from fleet.devcluster.recording.journal import FAULT, FAULT_END, FAULTS, Entry
 
 ACTION, FAULT_BAND, HARM = "action", "fault", "harm"
-STRIKES = "strikes"
-"""In what an action returned: see `_strikes`."""
 _TOLD = frozenset({"fault", "match", "from_seconds", "until_seconds", "events"})
 
 
@@ -57,7 +55,7 @@ def answer_of(run: ActivityRun) -> str:
 
 
 def _strikes(output: Any, zero: float, ended: float) -> Iterator[Band]:
-    """What an action did one after the other: `{"what": text, "at": time, "until": time or null}` each."""
+    """See `chaos.running.journal.STRIKES`."""
     for each in output.get(STRIKES) or [] if isinstance(output, dict) else []:
         began, until = float(each["at"]) - zero, each.get("until")
         end = ended if until is None else min(float(until) - zero, ended)

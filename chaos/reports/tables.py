@@ -11,6 +11,8 @@ from chaos.reports.story import Lapse, Question, Story
 from chaos.running.journal import ActivityRun
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, Judgement
 
+_LONG = 40
+"""Rows above which a table has a window of its own."""
 _MARKS = {HELD: "\N{HEAVY CHECK MARK} held", BROKEN: "\N{HEAVY BALLOT X} broken"}
 
 
@@ -60,8 +62,10 @@ def bands(story: Story, number: int) -> Markup:
     classes = [f"{band.kind}{' broken' if band.failed else ''}" for band in story.bands]
     if not rows:
         return Markup("")
-    heads = ("No.", "At", "For", "What was done, or was wrong")
-    return element("section", element("h3", "What was done, and what was wrong"), table(heads, rows, "bands", classes))
+    made = table(("No.", "At", "For", "What was done, or was wrong"), rows, "bands", classes)
+    if len(rows) > _LONG:
+        made = element("div", made, class_="long", tabindex=0, role="region", aria_label="Everything that was done")
+    return element("section", element("h3", "What was done, and what was wrong"), made)
 
 
 def lapses(story: Story, number: int) -> Markup:

@@ -8,6 +8,10 @@ import msgspec
 
 from fleet.devcluster.evidence.verdict import Verdict
 
+STRIKES = "strikes"
+"""In what an action returned: what it did one after the other, each `{"what": text, "at": time, "until": time or null}`
+by the target's clock."""
+
 Status = Literal["completed", "failed", "aborted", "interrupted"]
 
 
