@@ -9,7 +9,7 @@ from chaos.simulation.oracles.oracle import Oracle
 from chaos.simulation.oracles.scene import HAND, WIRE_SECONDS, Scene, held
 from chaos.simulation.outcome import Breach
 from fleet.devcluster.checkers.locks import FewMoves as FewMovesChecker
-from fleet.devcluster.checkers.locks import Moves, fair_moves, last_holders
+from fleet.devcluster.checkers.locks import Moves, fair_moves
 from fleet.devcluster.checkers.locks import WholeSpace as WholeSpaceChecker
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.records.object_names import Kind
@@ -133,8 +133,7 @@ class FewMoves(Oracle):
             self._first_targets, self._stay, self._moves = frozenset(old.map.targets), there, Moves()
         heard_by = max(written.sent_at - WIRE_SECONDS, 0.0)
         heard = {name for name in there if self._joined.get(name, (0, 0.0))[1] <= heard_by}
-        holders = last_holders(self.scene.shards())
-        moved = self._moves.add(old.map, new.map, heard, holders, written.at)
+        moved = self._moves.add(old.map, new.map, heard, self.scene.shards(), written.at)
         allowed = fair_moves(self._first_targets, new.map, self._stay.keys(), Bounds().moves)
         if moved and self._moves.total > allowed:
             what = f"map {new.map.version} moves {self._moves.total} ranges of living members; {allowed} would do"

@@ -201,11 +201,11 @@ REMOVALS = (
         "Covered by live lists: whose watches are silent lists once a lease; and who cannot read cannot write either.",
         (Member, "_renew", _blindly),
     ),
-    redundant(
+    found_by(
         "R13, decision 1",
         "expelled-goes-on",
         "A renewal that it never sent ends a membership.",
-        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
+        "I7 A3",
         (*_MEMBER, _with(_Own)),
     ),
     found_by(

@@ -119,6 +119,9 @@ class StackStage:
         self._network.brown = on
         self._network.moved()
 
+    def refuse(self, process: str, *, shard_writes: bool, object_lists: bool) -> None:
+        raise NotImplementedError("the stack has no useless members: see strikes.ONLY_AT_PROTOCOL")
+
     # -- what is read --------------------------------------------------------------------------------------------------
 
     def lag(self, replica: int, seconds: float | None) -> None:

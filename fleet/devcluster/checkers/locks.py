@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Set
 from dataclasses import dataclass, field
 
 from fleet.devcluster.evidence.ownership import Ownership
@@ -142,31 +142,35 @@ class Moves:
     """Of some maps in a row: how often ranges were taken from members that are there.
 
     What is given back to who holds it, or held it last, has not moved; and where its target has had time enough to take
-    it (R13), what was counted when that became the target was no move either: the range never came to it.
+    it (R13), what was counted when that became the target was no move either: the range never came to it. For the same
+    reason one that is free, and that its target did not claim in time, does not move away from it.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[KeyRange] = Counter()
         self._meant_since: dict[KeyRange, float] = {}
+        self._began: float | None = None
 
     @property
     def total(self) -> int:
         return self._counts.total()
 
     def add(
-        self, old: ShardMap, new: ShardMap, away_from: Container[str], holders: Mapping[KeyRange, str], at: float
+        self, old: ShardMap, new: ShardMap, away_from: Container[str], records: Iterable[ShardRecord], at: float
     ) -> int:
-        """The next map, of the same ranges, in seconds; how many it moves away from these members. holders: by range,
-        or who held it last."""
+        """The next map, of the same ranges, in seconds; how many it moves away from these members."""
+        records = tuple(records)
+        holders, free = last_holders(records), _free(records)
         moved = 0
+        began = self._began = at if self._began is None else self._began
         for each, before, after in zip(old.ranges, old.targets, new.targets, strict=True):
             if before == after:
                 continue
-            since = self._meant_since.get(each, at)
+            late = at - self._meant_since.get(each, began) >= SHORTEST_DEADLINE_SECONDS
             self._meant_since[each] = at
             if holders.get(each) == after:
-                self._counts[each] -= bool(self._counts[each]) and at - since >= SHORTEST_DEADLINE_SECONDS
-            elif before in away_from:
+                self._counts[each] -= bool(self._counts[each]) and late
+            elif before in away_from and not (late and each in free and holders.get(each) != before):
                 self._counts[each] += 1
                 moved += 1
         return moved
@@ -184,6 +188,11 @@ def last_holders(records: Iterable[ShardRecord]) -> dict[KeyRange, str]:
     """By range: the member that holds it, or held it last."""
     found = ((each.range, each.holder or each.last_holder) for each in records)
     return {covered: holder.member for covered, holder in found if holder is not None}
+
+
+def _free(records: Iterable[ShardRecord]) -> frozenset[KeyRange]:
+    """Ranges that their targets could claim."""
+    return frozenset(each.range for each in records if each.holder is None and each.status is ShardStatus.ACTIVE)
 
 
 def fair_moves(before: frozenset[str], new: ShardMap, stay: Set[str], slack: int) -> int:
@@ -240,8 +249,7 @@ class FewMoves(Invariant):
         heard = frozenset(
             name for name in stay if self._joined.get((fleet, name), -math.inf) <= write.entry.time - WRITE_SECONDS
         )
-        holders = last_holders(write.owned.shards.values())
-        moved = so_far.moves.add(old, new, heard, holders, write.entry.time)
+        moved = so_far.moves.add(old, new, heard, write.owned.shards.values(), write.entry.time)
         allowed = fair_moves(so_far.targets, new, stay, self.bounds.moves)
         if moved and so_far.moves.total > allowed:
             moves = f"{so_far.moves.total} ranges of living members"

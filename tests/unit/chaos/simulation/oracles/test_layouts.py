@@ -136,7 +136,26 @@ def test_a_range_that_is_given_back_to_who_holds_it_has_not_moved() -> None:
         for each in (FIRST, SECOND):
             history.shard(1.5, "a/1", each, epoch=2, holder=holder)
         history.map(2.0, "agent-1/1", 2, ("b", "b"))
-        history.map(3.0, "agent-1/1", 3, ("a", "a"))
+        history.map(2.5, "agent-1/1", 3, ("a", "a"))
+        assert history.said == said
+
+
+def test_a_free_range_that_its_target_did_not_claim_in_time_does_not_move_away_from_it() -> None:
+    """R13: what nobody has had costs nothing to give to somebody else, once there was time to claim it."""
+    for taken_at, last_holder, said in (
+        (4.0, None, []),
+        (4.0, Holder("b", 1), ["map 2 moves 8 ranges of living members; 6 would do"]),
+        (2.9, None, ["map 2 moves 8 ranges of living members; 6 would do"]),
+    ):
+        history = History(FewMoves)
+        for name in ("a", "b"):
+            history.member(0.0, f"{name}/1", name, 1)
+        eighths = ranges_from(equal_boundaries(8))
+        history.map(1.0, "agent-1/1", 1, ("b",) * 8)
+        history.map(2.0, "agent-1/1", 1, ("b",) * 8)
+        for each in eighths:
+            history.shard(2.1, "agent-1/1", each, epoch=1, last_holder=last_holder)
+        history.map(taken_at, "agent-1/1", 2, ("a",) * 8)
         assert history.said == said
 
 
