@@ -40,6 +40,9 @@ def begin(pods: LocalPods, pod: str, start: int = 1) -> int:
     if pod not in pods.names():
         pods.start(pod)
     pid = pods._pid(pod, "supervisor")
+    wait_for(
+        lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n" and state(pid) == "S"
+    )  # it has loaded all it needs
     room = pods.rooms / f"{pod.removesuffix('-twin')}.{start}"
     room.mkdir(exist_ok=True)
     write_children(room, {"worker-0": ChildRecord(pid, 1)})
