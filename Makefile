@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-stamp
 PYTEST := $(BIN)/pytest
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model sim sim-long chaos cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-coordinator bench-rebalancing clean
+.PHONY: help setup demo check format unit contract integration browser model sim sim-long chaos cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-coordinator bench-rebalancing clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ contract: setup cluster ## the same histories on the embedded and on the real AP
 
 integration: setup cluster ## whole fleets, on both servers; and the test cluster itself
 	$(PYTEST) tests/cluster tests/integration
+
+browser: setup ## the report of chaos experiments in a real browser (chromium; on Debian, apt-get install chromium)
+	$(PYTEST) tests/browser
 
 model: setup ## the ownership protocol, exhaustively, within the smaller fault budgets (about a minute)
 	$(PYTEST) tests/model

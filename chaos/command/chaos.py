@@ -61,3 +61,15 @@ def run(names: tuple[str, ...], **options: Any) -> int:
     from chaos.command.series import run_series
 
     return run_series(asked(names, **options))
+
+
+@chaos.command()
+@click.argument("directories", metavar="DIR", nargs=-1, required=True, type=_DIRECTORY)
+@click.option("--report", type=_FILE, help="Where the page goes; left out, DIR/report.html.")
+@click.option("--markdown", type=_FILE, help="Write a text about it, for a pull request.")
+def report(directories: tuple[Path, ...], report: Path | None, markdown: Path | None) -> int:
+    """Make the report again from what `fleet chaos run --keep DIR` left."""
+    from chaos.command.reporting import report_again
+
+    report_again(directories, report, markdown, click.echo)
+    return 0

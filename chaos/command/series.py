@@ -13,6 +13,7 @@ import msgspec
 
 from chaos.command.asked import Asked
 from chaos.command.broken_fleet import without
+from chaos.command.reporting import Reporting, rooms
 from chaos.documents.experiment import Experiment
 from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.running.journal import Journal
@@ -31,7 +32,16 @@ _NUMBERS = 10**9
 
 def run_series(asked: Asked) -> int:
     """Returns the exit code: that of the worst of them."""
+    reporting = Reporting(asked.report, asked.markdown, asked.keep)
+    try:
+        return _run_all(asked, reporting)
+    finally:
+        reporting.write()
+
+
+def _run_all(asked: Asked, reporting: Reporting) -> int:
     journals: list[Journal] = []
+    room = rooms(asked.experiments)
 
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
@@ -41,13 +51,15 @@ def run_series(asked: Asked) -> int:
     with sigterm_as_ctrl_c(), _planes(say) as planes:
         for number, (name, experiment) in enumerate(asked.experiments.items(), start=first):
             say(f"{name}: {experiment.title}")
-            with _target(asked, name, experiment, number, planes, say) as target:
+            with _target(asked, room[name], experiment, number, planes, say) as target:
                 journal = carry_out(
                     experiment,
                     target,
                     heard=lambda phase, done: say(f"  {activity_line(phase, done)}"),
                     judging=lambda: None,
                 )
+                journal.name, journal.without = room[name], asked.broken_rule
+                reporting.hear(journal, target)
             journals.append(journal)
             say(f"  {verdict_line(journal)}")
             if asked.as_json:

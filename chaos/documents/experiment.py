@@ -26,7 +26,7 @@ EXTENSION = "shardfleet"
 CONTROL = "chaos.toolkit"
 """Module of the control through which chaostoolkit starts the fleet."""
 _INVARIANT = re.compile("I([1-9]|1[0-9]|2[0-7])")
-_SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json")
 FIELDS = (
     "version",
     "title",
@@ -91,7 +91,7 @@ class Experiment:
 def names() -> list[str]:
     """Of the experiments that come with the package, sorted."""
     files = resources.files("chaos").joinpath("experiments").iterdir()
-    return sorted(Path(file.name).stem for file in files if file.name.endswith(_SUFFIXES))
+    return sorted(Path(file.name).stem for file in files if file.name.endswith(SUFFIXES))
 
 
 def load_experiment(name_or_path: str) -> Experiment:
@@ -137,14 +137,14 @@ def parse_document(document: dict[str, Any]) -> Experiment:
 
 def _read(name_or_path: str) -> str:
     path = Path(name_or_path)
-    if path.suffix in _SUFFIXES:
+    if path.suffix in SUFFIXES:
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError("", f"cannot read the experiment {path}: {error}") from error
     directory = resources.files("chaos").joinpath("experiments")
     for file in directory.iterdir():
-        if file.name in {f"{name_or_path}{suffix}" for suffix in _SUFFIXES}:
+        if file.name in {f"{name_or_path}{suffix}" for suffix in SUFFIXES}:
             return file.read_text(encoding="utf-8")
     hint = suggestion(name_or_path, names(), "there are")
     raise ConfigError("", f"there is no experiment {name_or_path!r}{hint}, or give the path of a .yaml or .json file")

@@ -8,6 +8,10 @@ import msgspec
 
 from fleet.devcluster.evidence.verdict import Verdict
 
+STRIKES = "strikes"
+"""In what an action returned: what it did one after the other, each `{"what": text, "at": time, "until": time or null}`
+by the target's clock."""
+
 Status = Literal["completed", "failed", "aborted", "interrupted"]
 
 
@@ -30,6 +34,18 @@ class ActivityRun(msgspec.Struct, omit_defaults=True, kw_only=True):
     tolerance_met: bool | None = None
 
 
+class Harm(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What was done to one process. kind: "killed" or "paused". member: "" for one that is no worker. Times are the
+    recording's; until: None for good."""
+
+    kind: str
+    pod: str
+    child: str
+    member: str = ""
+    at: float
+    until: float | None = None
+
+
 class SteadyState(msgspec.Struct):
     """One look at the hypothesis."""
 
@@ -49,6 +65,8 @@ class Journal(msgspec.Struct, kw_only=True):
     failed, so that nothing was shown; interrupted, by Ctrl-C or SIGTERM. deviated: met before, not met after.
 
     target: on which it ran. verdict: of the judge, over everything that was recorded; None where it was not asked.
+    name: by which the experiment was asked for. without: the rule that the fleet ran without. harms: in order.
+    clock_offset: added to a time of the recording, it gives seconds since 1970.
     """
 
     experiment: dict[str, Any]
@@ -62,6 +80,10 @@ class Journal(msgspec.Struct, kw_only=True):
     rollbacks: list[ActivityRun] = msgspec.field(default_factory=list)
     target: str = ""
     verdict: Verdict | None = None
+    name: str = ""
+    without: str = ""
+    harms: list[Harm] = msgspec.field(default_factory=list)
+    clock_offset: float = 0.0
 
     @property
     def passed(self) -> bool:

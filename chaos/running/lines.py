@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.running.journal import ActivityRun, Journal
+from chaos.running.journal import STRIKES, ActivityRun, Journal
 
 _PHASES = {"before": "before", "method": "method", "after": "after", "rollback": "undo"}
 
@@ -51,5 +51,5 @@ def _answer(run: ActivityRun) -> str:
 
 def _text(output: Any) -> str:
     if isinstance(output, dict):
-        return ", ".join(f"{name} {_text(value)}" for name, value in output.items())
+        return ", ".join(f"{name} {_text(value)}" for name, value in output.items() if name != STRIKES)
     return f"{output:.3f}" if isinstance(output, float) else str(output)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from chaos.documents.experiment import Experiment
+from chaos.running.harms import harms_of
 from chaos.running.journal import Journal
 from chaos.running.runner import Heard, Runner
 from chaos.targets.running import NOW
@@ -19,9 +20,11 @@ SETTLED_SECONDS = 2.5
 def carry_out(experiment: Experiment, target: Target, *, heard: Heard, judging: Callable[[], None]) -> Journal:
     """On a target that has started. judging: called before the last word, which takes its time."""
     with NOW.on(target):
+        clock_offset = time.time() - target.now()
         journal = Runner(experiment, target, clock=boot_seconds, today=time.time, sleep=target.sleep, heard=heard).run()
         if journal.status != "interrupted":
             target.sleep(SETTLED_SECONDS)
         judging()
         journal.target, journal.verdict = target.name, target.evidence.whole()
+        journal.harms, journal.clock_offset = harms_of(target.pods), clock_offset
     return journal
