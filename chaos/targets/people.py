@@ -46,12 +46,12 @@ class DemoPeople:
         self._made += count
         self._background.wait(self._create(wanted))
 
-    def expect(self, name: str, *, gone: bool = False) -> None:
-        """An action has made an object by itself, or has removed one."""
-        if gone:
-            self._expected.pop(name, None)
-        else:
-            self._expected[name] = {}
+    def remove(self, count: int) -> list[str]:
+        names = list(self._expected)[:count]
+        for name in names:
+            del self._expected[name]
+            self._api.delete(self._primary, self._namespace, name)
+        return names
 
     def unsettled(self) -> int:
         found = {each["metadata"]["name"]: each for each in self._api.list(self._primary, self._namespace)}
