@@ -91,7 +91,7 @@ class DemoPeople:
                 name = names[number % len(names)]
                 try:
                     await self._api.client.merge_patch(
-                        self._primary, self._namespace, name, self._demo.change(self._expected[name], number)
+                        self._primary, self._namespace, name, self._demo.change(self._expected.get(name, {}), number)
                     )
                     self._changes += 1
                 except ShardError:
