@@ -86,12 +86,12 @@ class DemoPeople:
         """Whatever becomes of a change: people ask again with the next one."""
         number = 0
         while True:
-            names = list(self._expected)
-            if names:
-                name = names[number % len(names)]
+            objects = list(self._expected.items())  # others may go at any moment
+            if objects:
+                name, found = objects[number % len(objects)]
                 try:
                     await self._api.client.merge_patch(
-                        self._primary, self._namespace, name, self._demo.change(self._expected.get(name, {}), number)
+                        self._primary, self._namespace, name, self._demo.change(found, number)
                     )
                     self._changes += 1
                 except ShardError:
