@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from chaos.reports import drawing, said
-from chaos.reports.bands import ACTION
+from chaos.reports.bands import ACTION, FAULT_BAND, HARM
 from chaos.reports.drawing import CHART_PIXELS, COLOURS
 from chaos.reports.markup import Markup, element, embedded_json, joined
 from chaos.reports.story import IDLE, Band, Kind, Story
 
 LANES = 8
+SHADED = 40
+"""Bands in one picture: more of them would shade everything."""
+NAMED = 80
+"""Likewise: of more of them, only few could be named."""
 _LANE_PIXELS = 18
 _LABEL_PIXELS = 6.4
 """Of one character."""
@@ -18,6 +22,11 @@ _PLOT_PIXELS = 1000.0
 """As wide as a plot is on a desktop; bands are laid out for that."""
 _LABELLED_ROW_PIXELS = 18
 _MEMBERS_SHOWN = 32
+_TINY_PERCENT = 5.0
+"""Of the axis: too short for a name."""
+_LAST_PERCENT = 96.0
+"""Of the axis: what is marked behind that has no room to its right."""
+_RUG = (ACTION, FAULT_BAND, HARM)
 
 
 def timeline(story: Story, number: int) -> Markup:
@@ -136,16 +145,23 @@ def _track(kind: str, name: Sequence[str], plot: Sequence[str]) -> Markup:
 
 def _axis(story: Story, where: str) -> Markup:
     marks = [
-        element("span", _tick(at), data_a=at, style=f"left:{drawing.percent(story, at)}")
+        element(
+            "span",
+            _tick(at, story.ended),
+            class_="last" if float(drawing.percent(story, at)[:-1]) > _LAST_PERCENT else None,
+            data_a=at,
+            style=f"left:{drawing.percent(story, at)}",
+        )
         for at in drawing.ticks(story.began, story.ended)
     ]
-    return _track(f"axis {where}", ["seconds" if story.ended < 600 else "min:s"], marks)
+    return _track(f"axis {where}", ["seconds" if story.ended < said.LONG_SECONDS else "min:s"], marks)
 
 
-def _tick(at: float) -> str:
-    if abs(at) < 600:
+def _tick(at: float, ended: float) -> str:
+    if ended < said.LONG_SECONDS:
         return f"{at:g}"
-    return f"{int(at // 60)}:{int(at % 60):02d}"
+    minutes, rest = divmod(abs(at), 60)
+    return f"{'-' if at < 0 else ''}{minutes:.0f}:{rest:02.0f}"
 
 
 def _behind(story: Story) -> Markup:
@@ -158,11 +174,17 @@ def _behind(story: Story) -> Markup:
             boxes.append(f"M{x} 0h{max(1, end - x)}v{height}h-{max(1, end - x)}z")
     start = drawing.milliseconds(-story.began)
     inside = f'<path d="{"".join(boxes)}"/><path class="zero" d="M{start} 0v{height}"/>'
-    return element("div", Markup(drawing.svg(story, height, inside, "shade")), class_="behind")
+    busy = " busy" if len(story.bands) > SHADED else ""
+    return element("div", Markup(drawing.svg(story, height, inside, "shade")), class_=f"behind{busy}")
 
 
 def laned(bands: Sequence[Band], seconds: float) -> list[tuple[Band, int, bool]]:
-    """Each with its lane, and whether there is room for its label. seconds: that the picture shows."""
+    """Each with its lane, and whether there is room for its label. seconds: that the picture shows.
+
+    Where there are very many, each kind has a lane, without labels.
+    """
+    if len(bands) > NAMED:
+        return [(band, _RUG.index(band.kind), False) for band in bands]
     free = [float("-inf")] * LANES
     found = []
     for band in bands:
@@ -189,8 +211,8 @@ def _bands(story: Story) -> Markup:
             element(
                 "span",
                 element("i", str(number)),
-                element("b", band.label) if roomy else "",
-                class_=f"band {band.kind}{' failed' if band.failed else ''}",
+                element("b", band.label),
+                class_=f"band {band.kind}{' failed' if band.failed else ''}{'' if roomy else ' crowded'}",
                 data_a=round(band.began, 3),
                 data_b=round(band.ended, 3),
                 title=f"{band.label}: {band.detail}" if band.detail else band.label,
@@ -198,7 +220,8 @@ def _bands(story: Story) -> Markup:
             )
         )
     plot = element("div", *made, class_="lanes", style=f"height:{lanes * _LANE_PIXELS}px")
-    return _track("bands", ["Done and wrong"], [plot])
+    name = ["Done and wrong", *([": zoom for names"] if len(story.bands) > NAMED else [])]
+    return _track("bands", name, [plot])
 
 
 def _places(story: Story) -> Markup:
@@ -248,13 +271,11 @@ def _holders(story: Story) -> Iterator[Markup]:
                 continue
             left, right = drawing.percent(story, phase.began), drawing.percent(story, phase.ended)
             width = float(right[:-1]) - float(left[:-1])
-            if width < 0.4:
-                continue
             colour = story.members.index(phase.member) % COLOURS
             yield element(
                 "span",
                 f"{phase.member} \N{MIDDLE DOT} {phase.epoch}",
-                class_=f"on{colour}",
+                class_=f"on{colour}{' tiny' if width < _TINY_PERCENT else ''}",
                 data_a=round(phase.began, 3),
                 data_b=round(phase.ended, 3),
                 style=f"left:{left};width:{width:.3f}%;top:{index / count * 100:.3f}%;height:{100 / count:.3f}%",

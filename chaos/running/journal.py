@@ -10,7 +10,7 @@ from fleet.devcluster.evidence.verdict import Verdict
 
 STRIKES = "strikes"
 """In what an action returned: what it did one after the other, each `{"what": text, "at": time, "until": time or null}`
-by the target's clock."""
+by the target's clock; until null: over at once."""
 
 Status = Literal["completed", "failed", "aborted", "interrupted"]
 
