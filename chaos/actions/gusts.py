@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from chaos.actions import limits, moves, records, trouble
+from chaos.actions.processes import pause_pod
 from chaos.actions.server import inject
 from chaos.targets.own_pods import own_pods
 from chaos.targets.target import Target, TargetFailed
@@ -60,6 +61,18 @@ def _pause_worker(target: Target, rng: Random) -> tuple[str, End]:
     member, pod, child = _worker(target, rng)
     target.pods.pause(pod, child)
     return member, lambda: target.pods.resume(pod, child)
+
+
+def _pause_pod(target: Target, rng: Random) -> tuple[str, End]:
+    pod = _pod(target, rng)
+    pause_pod(pod, target)
+    halted = [each for each in own_pods(target).halts if each.pod == pod and each.resumed_at is None]
+
+    def end() -> None:
+        for each in halted:
+            target.pods.resume(each.pod, each.child)
+
+    return pod, end
 
 
 def _kill_coordinator(target: Target, rng: Random) -> tuple[str, End]:
@@ -203,6 +216,7 @@ _LEASES = ("shard", "member", "coordinator")
 GUSTS: tuple[Gust, ...] = (
     Gust("kill a worker", _kill_worker),
     Gust("stop a worker in its tracks", _pause_worker),
+    Gust("a pod stands still", _pause_pod),
     Gust("kill the coordinator", _kill_coordinator),
     Gust("stop the coordinator in its tracks", _pause_coordinator),
     Gust("lose a pod", _lose_pod),

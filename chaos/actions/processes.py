@@ -31,6 +31,16 @@ def pause_worker(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
     return {"worker": member, "ranges": ranges}
 
 
+def pause_pod(pod: str = "", target: Target = RUNNING) -> dict[str, Any]:
+    """SIGSTOP to everything of one pod, its supervisor first: what its machine does when it stands still. pod: left
+    out, the one of the busiest worker."""
+    name = pod or chosen(target, "")[1]
+    members = {member: child for member, (of, child) in target.pods.members().items() if of == name}
+    for child in (SUPERVISOR, "agent", *members.values()):
+        target.pods.pause(name, child)
+    return {"pod": name, "workers": sorted(members)}
+
+
 def resume_workers(target: Target = RUNNING) -> dict[str, Any]:
     """SIGCONT to everything that was paused and lives."""
     target.pods.resume_all()

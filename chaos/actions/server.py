@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaos.actions.processes import chosen
+from chaos.targets.holds import SECOND
+from chaos.targets.ownership import owned_ranges
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
 from fleet.devcluster.recording.journal import READS, Entry
@@ -63,14 +66,35 @@ def pause_server(seconds: float, target: Target = RUNNING) -> dict[str, Any]:
     return {"seconds": seconds, "requests": _cut_off(target, since, seconds)}
 
 
-def break_watches(target: Target = RUNNING) -> dict[str, Any]:
-    """The connections of all watches of the fleet break now; others can be opened at once."""
-    numbers = target.server.inject({"fault": "cut", "match": {"user_agent": FLEET, "verbs": ["watch"]}})
+def break_watches(target: Target = RUNNING, worker: str = "") -> dict[str, Any]:
+    """The connections of all watches of the fleet, or of one worker, break now; others can be opened at once."""
+    match = {"user_agent": FLEET, "verbs": ["watch"]} | ({"member": worker} if worker else {})
+    numbers = target.server.inject({"fault": "cut", "match": match})
     struck = target.server.struck()[numbers[0]]
     target.server.release(numbers)
     if not struck:
         raise TargetFailed("the fleet had no watch open that could be broken")
     return {"watches": struck}
+
+
+def freeze_replica(target: Target = RUNNING) -> dict[str, Any]:
+    """Another front end of the server, which nobody uses so far, stands still until everything is healed."""
+    return {"replica": target.server.freeze_replica()}
+
+
+def switch_to_replica(worker: str = "", verbs: list[str] | None = None, target: Target = RUNNING) -> dict[str, Any]:
+    """What a worker asks goes to the second front end from now on, and its watches break, so that it has to ask there.
+
+    worker: left out, the one that owns most. verbs: of requests that go there; left out, all of them. Raises
+    TargetFailed where it owns nothing, or had no watch open.
+    """
+    member, _, _ = chosen(target, worker)
+    ranges = owned_ranges(target.evidence.verdict(), target.pods.ends).get(member, 0)
+    if not ranges:
+        raise TargetFailed(f"{member} owns no range: what it believes would harm nobody")
+    match = {"user_agent": FLEET, "member": member} | ({"verbs": verbs} if verbs else {})
+    target.server.inject({"fault": "stale_replica", "replica": SECOND, "match": match})
+    return {"worker": member, "ranges": ranges, **break_watches(target, member)}
 
 
 def compact_history(target: Target = RUNNING) -> dict[str, Any]:

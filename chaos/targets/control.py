@@ -25,6 +25,7 @@ class Control:
     def __init__(self, url: str) -> None:
         self.url = url
         self._struck: dict[int, int] = {}
+        self._staged: set[int] = set()
         # No proxy of the environment stands between us and loopback.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -39,6 +40,11 @@ class Control:
         made = self._listed("POST", PATH, [dict(each) for each in faults])
         return [each.id for each in made]
 
+    def stage(self, fault: Mapping[str, Any]) -> None:
+        """Puts a fault in force that is to strike nobody, and of which `struck` says nothing: that it is there makes a
+        front end stale."""
+        self._staged.update(self.inject(fault))
+
     def release(self, numbers: Sequence[int]) -> None:
         in_force = {each.id for each in self._listed("GET", PATH)}
         for number in numbers:
@@ -52,7 +58,7 @@ class Control:
     def struck(self) -> dict[int, int]:
         """How often each fault met something, as far as was asked while it was in force."""
         self._listed("GET", PATH)
-        return dict(self._struck)
+        return {number: times for number, times in self._struck.items() if number not in self._staged}
 
     def storage(self, act: str) -> None:
         """act: compact, back-up or restore of an embedded server; restored, before a proxy."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from chaos.targets.control import Control
 from chaos.targets.target import TargetFailed
+from fleet.dev.server import CONTEXT
+
+SECOND = f"{CONTEXT}-2"
+"""What `fleet serve --front-ends 2` calls its second one; the proxy calls the second API server of a control plane so
+too."""
+_NOBODY = "nobody at all"
 
 
 class Hold(Protocol):
@@ -16,6 +24,10 @@ class Hold(Protocol):
     def pids(self) -> tuple[int, ...]:
         """Of what answers requests."""
         ...
+
+    def freeze_replica(self) -> str: ...
+
+    def thaw(self) -> None: ...
 
     def compact(self) -> None: ...
 
@@ -34,6 +46,15 @@ class EmbeddedHold:
     def pids(self) -> tuple[int, ...]:
         return (self.pid,)
 
+    def freeze_replica(self) -> str:
+        self.control.stage(
+            {"fault": "stale_replica", "replica": SECOND, "frozen": True, "match": {"user_agent": _NOBODY}}
+        )
+        return SECOND
+
+    def thaw(self) -> None:
+        """It ends with the fault."""
+
     def compact(self) -> None:
         self.control.storage("compact")
 
@@ -47,15 +68,26 @@ class EmbeddedHold:
 @dataclass
 class PlaneHold:
     """Of a control plane for tests. plane: a `tests.cluster.plane.ControlPlane`, which packages do not have. control:
-    of the recorder in front of it."""
+    of the recorder in front of it. relay: the process between a second API server and etcd, where there is one."""
 
     plane: Any
     backup: Path
     control: Control
+    relay: int = 0
     _backed_up: bool = False
 
     def pids(self) -> tuple[int, ...]:
         return (self.plane.servers["kube-apiserver"].pid,)
+
+    def freeze_replica(self) -> str:
+        if not self.relay:
+            raise TargetFailed("there is no second API server; write frontEnds: 2 and ownServer: true")
+        os.kill(self.relay, signal.SIGSTOP)
+        return SECOND
+
+    def thaw(self) -> None:
+        if self.relay:
+            os.kill(self.relay, signal.SIGCONT)
 
     def compact(self) -> None:
         """Its API server begins anew: the history that it keeps in memory outlives a compaction otherwise."""
@@ -77,6 +109,11 @@ class NoHold:
 
     def pids(self) -> tuple[int, ...]:
         raise TargetFailed("the API server of this target is not ours to pause")
+
+    def freeze_replica(self) -> str:
+        raise TargetFailed("there is no second API server that would be ours to freeze")
+
+    def thaw(self) -> None: ...
 
     def compact(self) -> None:
         raise TargetFailed("what the API server of this target stores is not ours to compact")

@@ -67,7 +67,7 @@ def _told(file: Path) -> Iterator[Note]:
     for note in notes:
         if note.what == "begin":
             begin = note
-        elif note.what != "pulse":
+        elif note.what not in ("pulse", "end"):
             if begin is not None:
                 yield _later(begin, note.time)
             yield note

@@ -56,6 +56,9 @@ class KubeServer:
 
     def resume(self) -> None: ...
 
+    def freeze_replica(self) -> str:
+        refuse("one of several API servers")
+
     def compact(self) -> None:
         refuse("what the API server stores")
 

@@ -35,7 +35,7 @@ def open_bed(
     elif kubeconfig is not None:
         server = partial(servers.real, kubeconfig=kubeconfig)
     elif planes is None or settings.own_server:
-        server = partial(servers.real_of_its_own, say=say)
+        server = partial(servers.real_of_its_own, say=say, front_ends=settings.front_ends)
     else:
         server = partial(servers.of_planes, planes=planes)
     return Bed(name, settings, server, number=number, say=say, keep=keep, command=command)

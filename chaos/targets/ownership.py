@@ -81,7 +81,30 @@ def late_writes(verdict: Verdict, entries: Iterable[Entry]) -> Iterator[float]:
 
 
 def _next_claim(verdict: Verdict, lost: OwnershipSpan, now: float) -> float:
-    return next(_claims_after(verdict.timeline[lost.range], lost), now)
+    again = next(_claims_after(verdict.timeline[lost.range], lost), now)
+    # A range that was cut is not claimed again, but all of its keys are.
+    return min(again, _covered_at(verdict, lost, now)) if lost.ended_by == "retire" else again
+
+
+def _covered_at(verdict: Verdict, lost: OwnershipSpan, now: float) -> float:
+    """When other ranges had been claimed that hold all of its keys; now where they are not yet."""
+    keys = KeyRange.parse(lost.range)
+    missing = [(keys.first, keys.last)]
+    claims = (span for spans in verdict.timeline.values() for span in spans if span.claimed_seq > lost.claimed_seq)
+    for span in sorted(claims, key=lambda claim: claim.claimed_seq):
+        claimed = KeyRange.parse(span.range)
+        if claimed.key == keys.key and span.range != lost.range:
+            missing = [part for each in missing for part in _without(each, claimed)]
+            if not missing:
+                return span.claimed_at
+    return now
+
+
+def _without(part: tuple[int, int], claimed: KeyRange) -> list[tuple[int, int]]:
+    """What is left of some hashes, both ends included."""
+    first, last = part
+    left = [(first, min(last, claimed.first - 1)), (max(first, claimed.last + 1), last)]
+    return [(low, high) for low, high in left if low <= high]
 
 
 def _claims_after(spans: Iterable[OwnershipSpan], lost: OwnershipSpan) -> Iterator[float]:

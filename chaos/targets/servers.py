@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from chaos.targets.control import Control
-from chaos.targets.holds import EmbeddedHold, Hold, NoHold, PlaneHold
+from chaos.targets.holds import SECOND, EmbeddedHold, Hold, NoHold, PlaneHold
 from chaos.targets.planes import Planes, Say
 from chaos.targets.pod import FLEET
 from chaos.targets.target import TargetFailed
@@ -30,6 +30,7 @@ from chaos.targets.target import TargetFailed
 START_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
 _PROXY = (sys.executable, "-m", "chaos.targets.fault_proxy")
+_RELAY = (sys.executable, "-m", "chaos.targets.relay")
 JOURNAL_FILE = "server.jsonl"
 
 
@@ -54,6 +55,7 @@ class RecordedServer:
 
     def heal(self) -> None:
         self.resume()
+        self.hold.thaw()
         self.control.heal()
 
     def pause(self) -> None:
@@ -66,6 +68,9 @@ class RecordedServer:
         for pid in self.paused:
             os.kill(pid, signal.SIGCONT)
         self.paused = ()
+
+    def freeze_replica(self) -> str:
+        return self.hold.freeze_replica()
 
     def compact(self) -> None:
         self.hold.compact()
@@ -96,22 +101,41 @@ def embedded(
 
 @contextmanager
 def real(
-    directory: Path, kubeconfig: Path, hold: Callable[[Control], Hold] = lambda control: NoHold()
+    directory: Path,
+    kubeconfig: Path,
+    hold: Callable[[Control], Hold] = lambda control: NoHold(),
+    *,
+    other: Path | None = None,
 ) -> Iterator[RecordedServer]:
     """kubeconfig: of a server that is there already, and may be broken. hold: what we have in our hands of it, given
-    the control endpoint of the recorder in front of it. Raises TargetFailed."""
+    the control endpoint of the recorder in front of it. other: kubeconfig of a second API server of the same cluster.
+    Raises TargetFailed."""
     through, journal = directory / "kubeconfig", directory / JOURNAL_FILE
     command = [*_PROXY, "--kubeconfig", str(kubeconfig), "--write-kubeconfig", str(through)]
+    if other is not None:
+        command += ["--other", f"{SECOND}={other}"]
     with _process([*command, "--journal", str(journal)], directory / "proxy.log", until=through):
         control = Control(_url(through))
         yield RecordedServer(through, journal, control, hold(control))
 
 
 @contextmanager
-def real_of_its_own(directory: Path, say: Say) -> Iterator[RecordedServer]:
-    """Behind it a control plane that is started for this one. Raises TargetFailed."""
-    with Planes(directory, say) as planes, of_planes(directory, planes) as server:
-        yield server
+def real_of_its_own(directory: Path, say: Say, *, front_ends: int = 1) -> Iterator[RecordedServer]:
+    """Behind it a control plane that is started for this one. front_ends: 2 for a second API server, which a relay
+    stands before etcd for. Raises TargetFailed."""
+    with Planes(directory, say) as planes:
+        if front_ends == 1:
+            with of_planes(directory, planes) as server:
+                yield server
+            return
+        plane, port = planes.plane(), directory / "relay.port"
+        command = [*_RELAY, "--to", plane.etcd.removeprefix("http://"), "--write-port", str(port)]
+        with _process(command, directory / "relay.log", until=port) as relay:
+            etcd = f"http://127.0.0.1:{port.read_text(encoding='utf-8')}"
+            other = plane.front_end("second", sharded=True, etcd=etcd)
+            hold = partial(PlaneHold, plane, planes.backup, relay=relay.pid)
+            with real(directory, plane.kubeconfig, hold, other=other) as server:
+                yield server
 
 
 @contextmanager

@@ -116,6 +116,11 @@ class Server(Protocol):
 
     def resume(self) -> None: ...
 
+    def freeze_replica(self) -> str:
+        """Another front end of it, which nobody uses so far, is told of nothing any more, until everything is healed.
+        Its name, for the fault `stale_replica`."""
+        ...
+
     def compact(self) -> None:
         """Its history goes: nothing can be watched, or listed, from what was before."""
         ...

@@ -127,6 +127,11 @@ class ControlPlane:
         while self._ports:
             self._ports.pop().release()
 
+    @property
+    def etcd(self) -> str:
+        """Its client URL."""
+        return self._etcd
+
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user_agent: str = "") -> bytes:
         """An administrator's request over verified TLS; a body is sent as JSON, as a merge patch where it patches.
 
@@ -229,11 +234,12 @@ class ControlPlane:
         self._etcd, peer = (f"http://127.0.0.1:{self._port()}" for _ in range(2))
         self._wait_for(self._launch("etcd", str(self._data), self._etcd, peer))
 
-    def front_end(self, name: str, *, sharded: bool) -> Path:
-        """One more API server on the same etcd, as behind a load balancer: its kubeconfig. Raises StartFailed."""
+    def front_end(self, name: str, *, sharded: bool, etcd: str = "") -> Path:
+        """One more API server on the same etcd, as behind a load balancer: its kubeconfig. etcd: another URL that leads
+        there. Raises StartFailed."""
         port, directory = self._port(), self.directory / name
         directory.mkdir()
-        flags = self._flags(port, directory / "apiserver", directory / "audit.log", sharded=sharded)
+        flags = self._flags(port, directory / "apiserver", directory / "audit.log", sharded=sharded, etcd=etcd)
         server = Server(name, [str(self._binary), "kube-apiserver", *flags], log=directory / "kube-apiserver.log")
         self.servers[name] = server
         authority = directory / "apiserver" / "apiserver.crt"
@@ -248,9 +254,9 @@ class ControlPlane:
         flags = self._flags(self._api_port, self.ca_file.parent, self.audit_log, sharded=self.sharded)
         self._wait_for(self._launch("kube-apiserver", *flags))
 
-    def _flags(self, port: int, certificates: Path, audit_log: Path, *, sharded: bool) -> list[str]:
+    def _flags(self, port: int, certificates: Path, audit_log: Path, *, sharded: bool, etcd: str = "") -> list[str]:
         return [
-            f"--etcd-servers={self._etcd}",
+            f"--etcd-servers={etcd or self._etcd}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             f"--secure-port={port}",

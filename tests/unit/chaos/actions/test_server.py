@@ -2,9 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.actions.server import end_faults, heal, inject, inject_all, pause_server, refuse_connections
+from chaos.actions.server import (
+    back_up,
+    break_watches,
+    compact_history,
+    end_faults,
+    expect_recorded,
+    freeze_replica,
+    heal,
+    inject,
+    inject_all,
+    pause_server,
+    refuse_connections,
+    restore,
+    switch_to_replica,
+)
 from chaos.targets.target import TargetFailed
-from fleet.devcluster.recording.journal import Entry
+from fleet.devcluster.recording.journal import Entry, Shown
 from tests.unit.chaos.targets.paper import PaperTarget
 
 
@@ -83,3 +97,47 @@ def test_connections_are_refused_to_everybody_and_for_a_time_only() -> None:
     assert refuse_connections(8, target) == {"seconds": 8, "requests": 0}
     assert target.server.faults == {1: {"fault": "unreachable", "until_seconds": 8}}
     assert target.time > 108
+
+
+def test_watches_break_and_can_be_opened_again_at_once() -> None:
+    target = PaperTarget()
+    target.server.met = {1: 7}
+    assert break_watches(target) == {"watches": 7}
+    assert not target.server.faults
+
+
+def test_watches_that_were_not_there_cannot_break() -> None:
+    target = PaperTarget()
+    target.server.met = {1: 0}
+    with pytest.raises(TargetFailed, match="no watch open"):
+        break_watches(target)
+
+
+def test_the_busiest_worker_is_switched_to_the_replica_that_stands_still() -> None:
+    target = PaperTarget()
+    assert freeze_replica(target) == {"replica": "other"}
+    target.server.met = {1: 0, 2: 4}
+    assert switch_to_replica(verbs=["watch"], target=target) == {"worker": "a-0", "ranges": 2, "watches": 4}
+    match = {"user_agent": "fleet/", "member": "a-0", "verbs": ["watch"]}
+    assert target.server.faults == {1: {"fault": "stale_replica", "replica": "dev-2", "match": match}}
+
+
+def test_what_is_stored_is_compacted_kept_and_put_back() -> None:
+    target = PaperTarget()
+    back_up(target)
+    compact_history(target)
+    assert restore(target) == {"seconds": 0.0}
+    assert target.server.done == ["back up", "compact", "restore"]
+
+
+def test_an_experiment_that_did_not_come_to_its_point_says_so() -> None:
+    target = PaperTarget()
+    target.evidence.recorded = [
+        Entry(1, 1.0, "get", "v1/pods", status=401, user_agent="fleet/0 m=a-0"),
+        Entry(2, 1.0, "get", "v1/pods", status=401, user_agent="kubectl"),
+        Entry(3, 1.0, "event", "v1/pods", user_agent="fleet/0 m=a-0", shown=Shown(type="ERROR")),
+    ]
+    assert expect_recorded(1, status=401, target=target) == {"found": 1}
+    assert expect_recorded(1, event="ERROR", target=target) == {"found": 1}
+    with pytest.raises(TargetFailed, match="1 answers 401, which is less than 2"):
+        expect_recorded(2, status=401, target=target)

@@ -96,6 +96,7 @@ class PaperServer:
         self.faults: dict[int, dict[str, Any]] = {}
         self.met: dict[int, int] = {}
         self.stopped = False
+        self.done: list[str] = []
 
     def inject(self, *faults: Mapping[str, Any]) -> list[int]:
         numbers = list(range(len(self.faults) + 1, len(self.faults) + 1 + len(faults)))
@@ -119,11 +120,18 @@ class PaperServer:
     def resume(self) -> None:
         self.stopped = False
 
-    def compact(self) -> None: ...
+    def freeze_replica(self) -> str:
+        self.done.append("freeze")
+        return "other"
 
-    def back_up(self) -> None: ...
+    def compact(self) -> None:
+        self.done.append("compact")
 
-    def restore(self) -> None: ...
+    def back_up(self) -> None:
+        self.done.append("back up")
+
+    def restore(self) -> None:
+        self.done.append("restore")
 
 
 class PaperApi:

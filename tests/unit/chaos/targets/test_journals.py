@@ -51,6 +51,11 @@ def test_who_waits_for_its_name_to_be_free_tells_nothing_under_it(tmp_path: Path
     assert found[3].figures == {"wall": 105.0}
 
 
+def test_who_ended_before_its_name_was_free_has_told_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "a-0-1.jsonl", Note("begin", 1.0, "a-0"), Note("pulse", 3.0, "a-0"), Note("end", 4.0, "a-0"))
+    assert list(notes_below(tmp_path)) == []
+
+
 def test_of_two_lines_at_one_time_the_servers_comes_first() -> None:
     lines = list(in_order([Entry(1, 2.0, "get", "x")], [Note("step", 1.0), Note("step", 2.0)]))
     assert [type(line) for line in lines] == [Note, Entry, Note]

@@ -58,3 +58,20 @@ def test_a_takeover_lasts_from_the_kill_to_the_next_claim() -> None:
 
 def test_a_range_that_nobody_has_claimed_yet_counts_until_now() -> None:
     assert takeover_seconds(verdict(span("00", "dev-0@1", 1.0)), END, now=14.0) == {"00": 4.0}
+
+
+def test_a_range_that_was_cut_is_owned_again_with_the_last_of_its_parts() -> None:
+    """Its name may come back much later, when the layout does."""
+    whole, lower, upper = (
+        f"{first:x}000000000000000-{last:x}fffffffffffffff" for first, last in ((0, 7), (0, 3), (4, 7))
+    )
+    found = verdict(
+        span(whole, "dev-0@1", 1.0, 12.0, ended_by="retire"),
+        span(lower, "dev-1@1", 13.0, 40.0),
+        span(upper, "dev-1@1", 15.0, 40.0),
+        span(whole, "dev-1@1", 41.0),
+    )
+
+    assert takeover_seconds(found, END, now=50.0) == {whole: 5.0}
+    del found.timeline[upper]
+    assert takeover_seconds(found, END, now=50.0) == {whole: 31.0}
