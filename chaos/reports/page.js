@@ -20,7 +20,7 @@ for (const figure of document.querySelectorAll(".timeline")) {
   const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
   const KINDS = {opening: "is opening it", owned: "owns it", draining: "is draining it", dead: "holds it, and is dead",
     frozen: "holds it, and stands still", unowned: "nobody holds it"};
-  const LANES = 8, LANE_PIXELS = 18, SHADED = 40, NAMED = 80, LONG_SECONDS = 600;
+  const LANES = 8, LANE_PIXELS = 18, SHADED = 40, NAMED = 80, LONG_SECONDS = 600, PAPER_PIXELS = 780;
   const RUG = ["action", "fault", "harm"];
   let from = facts.began, to = facts.ended, at = null, row = 0, taller = false;
 
@@ -42,8 +42,8 @@ for (const figure of document.querySelectorAll(".timeline")) {
   }
 
   // Bands that would cover each other get lanes of their own; what finds no room is a mark without words.
-  function drawBands() {
-    const room = plotWidth() || 1000, words = !narrow.matches;
+  function drawBands(room = plotWidth() || 1000) {
+    const words = !narrow.matches;
     const free = new Array(LANES).fill(-Infinity);
     const seen = bands.filter((each) => each.style.display !== "none");
     const rug = seen.length > NAMED;  // one lane a kind, without words
@@ -276,6 +276,8 @@ for (const figure of document.querySelectorAll(".timeline")) {
     });
   }
 
+  addEventListener("beforeprint", () => drawBands(Math.min(plotWidth(), PAPER_PIXELS)));
+  addEventListener("afterprint", () => drawBands());
   new ResizeObserver(draw).observe(axes[0]);
   draw();
 }
