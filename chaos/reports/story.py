@@ -97,7 +97,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """bucket_seconds: from one moment to the next. p99, longest: over all reconciles; None where none was noted."""
+    """bucket_seconds: from one moment to the next. p50 to longest: over all reconciles; None where none was noted.
+
+    worst: the moment with the highest p99, of those in which enough ended that a p99 says something; None for none.
+    """
 
     bucket_seconds: float
     moments: tuple[Moment, ...]
@@ -106,6 +109,7 @@ class Load:
     p99: float | None = None
     longest: float | None = None
     noted: bool = False
+    worst: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
