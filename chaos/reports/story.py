@@ -97,7 +97,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """bucket_seconds: from one moment to the next. p50 to longest: over all reconciles; None where none was noted.
+    """bucket_seconds: from one moment to the next. p50 to longest: over all reconciles since the start; None for none.
 
     worst: the moment with the highest p99, of those in which enough ended that a p99 says something; None for none.
     """

@@ -37,6 +37,13 @@ def test_the_worst_moment_is_one_in_which_enough_ended() -> None:
     assert (round(worst.at, 1), worst.p99) == (1.0, 0.2)
 
 
+def test_what_ended_before_the_start_is_shown_and_not_counted() -> None:
+    heard = Hearing(reconciled("a-0", "u", -0.5, waited=0, took=9.0))
+    found = load_of(heard.reconciles, (), zero=ZERO, began=-1.0, ended=4.0)
+    assert (found.reconciles, found.longest) == (0, None)
+    assert any(each.longest for each in found.moments)
+
+
 def test_a_time_without_reconciles_has_no_latency() -> None:
     assert load(reconciled("a-0", "u", 1.0, waited=0, took=0.1)).moments[30].p50 is None
 
