@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from chaos.reports.bands import bands_of
@@ -36,7 +38,8 @@ _COUNTS = (
 
 def story_of(journal: Journal, lines: Iterable[Entry | Note]) -> Story:
     """lines: of the recording and of the workers' notes, in order of time. Whatever is missing is told as missing."""
-    heard = Hearing(lines)
+    judged_at = math.inf if journal.judged_at is None else journal.judged_at
+    heard = Hearing(takewhile(lambda line: line.time <= judged_at, lines))
     verdict = journal.verdict or Verdict()
     zero = _seconds_of(journal.start) - journal.clock_offset
     over = _seconds_of(journal.end or journal.start) - journal.clock_offset
