@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from chaos.running.journal import ActivityRun, Status
@@ -146,7 +146,8 @@ class Words:
 class Story:
     """began, ended: what is shown. attacks: invariants that it is about. excused: those that it takes away.
 
-    lapses: longest first. places: in order of time. without: the rule that the fleet ran without.
+    lapses: longest first. places: in order of time. without: the rule that the fleet ran without. entries, missing: of
+    the recording.
     """
 
     name: str
@@ -172,9 +173,8 @@ class Story:
     promises: str
     places: tuple[Place, ...]
     questions: tuple[Question, ...]
-    activities: tuple[ActivityRun, ...]
-    counts: dict[str, int] = field(default_factory=dict)
-    missing: int = 0
+    entries: int
+    missing: int
 
     @property
     def broken(self) -> tuple[Judgement, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from chaos.reports import drawing, said
+from chaos.reports import charts, drawing, said
 from chaos.reports.bands import ACTION, FAULT_BAND, HARM
-from chaos.reports.drawing import CHART_PIXELS, COLOURS
-from chaos.reports.markup import Markup, element, embedded_json, joined
+from chaos.reports.charts import track
+from chaos.reports.drawing import COLOURS
+from chaos.reports.markup import Markup, element, embedded_json
 from chaos.reports.story import IDLE, Band, Kind, Story
 
 LANES = 8
@@ -36,9 +37,9 @@ def timeline(story: Story, number: int) -> Markup:
         _bands(story),
         _places(story),
         _shards(story),
-        _idle(story),
-        _latency(story),
-        _queue(story),
+        charts.idle(story),
+        charts.latency(story),
+        charts.queue(story),
         _axis(story, "bottom"),
     ]
     plots = element(
@@ -137,12 +138,6 @@ def _legend(story: Story) -> Markup:
     )
 
 
-def _track(kind: str, name: Sequence[str], plot: Sequence[str]) -> Markup:
-    return element(
-        "div", element("div", *name, class_="name"), element("div", *plot, class_="plot"), class_=f"track {kind}"
-    )
-
-
 def _axis(story: Story, where: str) -> Markup:
     marks = [
         element(
@@ -154,7 +149,7 @@ def _axis(story: Story, where: str) -> Markup:
         )
         for at in drawing.ticks(story.began, story.ended)
     ]
-    return _track(f"axis {where}", ["seconds" if story.ended < said.LONG_SECONDS else "min:s"], marks)
+    return track(f"axis {where}", ["seconds" if story.ended < said.LONG_SECONDS else "min:s"], marks)
 
 
 def _tick(at: float, ended: float) -> str:
@@ -221,7 +216,7 @@ def _bands(story: Story) -> Markup:
         )
     plot = element("div", *made, class_="lanes", style=f"height:{lanes * _LANE_PIXELS}px")
     name = ["Done and wrong", *([": zoom for names"] if len(story.bands) > NAMED else [])]
-    return _track("bands", name, [plot])
+    return track("bands", name, [plot])
 
 
 def _places(story: Story) -> Markup:
@@ -243,7 +238,7 @@ def _places(story: Story) -> Markup:
         )
         for place, label in zip(story.places, named, strict=True)
     ]
-    return _track("places", ["Found broken"], made)
+    return track("places", ["Found broken"], made)
 
 
 def _shards(story: Story) -> Markup:
@@ -255,7 +250,7 @@ def _shards(story: Story) -> Markup:
     ]
     labels = list(_holders(story)) if height >= _LABELLED_ROW_PIXELS else []
     empty = [] if story.rows else [element("p", "The recording tells of no shard.", class_="empty")]
-    return _track(
+    return track(
         "rows",
         [element("div", *names, class_="names", style=f"height:{total}px;--row:{height}px")],
         [Markup(drawing.shards(story)), element("div", *labels, class_="holders"), *empty],
@@ -280,66 +275,3 @@ def _holders(story: Story) -> Iterator[Markup]:
                 data_b=round(phase.ended, 3),
                 style=f"left:{left};width:{width:.3f}%;top:{index / count * 100:.3f}%;height:{100 / count:.3f}%",
             )
-
-
-def _chart(story: Story, kind: str, name: str, top: str, bottom: str, inside: str) -> Markup:
-    title = [element("b", name), element("span", top, class_="top"), element("span", bottom, class_="bottom")]
-    return _track(f"chart {kind}", title, [Markup(drawing.svg(story, CHART_PIXELS, inside, kind))])
-
-
-def _idle(story: Story) -> Markup:
-    values = [float(each.idle) for each in story.load.moments]
-    top = min(drawing.rounded_up(max(values, default=0.0) or 1), max(1, len(story.rows)))
-    path = drawing.area(story, values, drawing.linear(top), CHART_PIXELS - 1)
-    return _chart(story, "idle", "Shards nobody works on", str(top), "0", f'<path class="area" d="{path}"/>')
-
-
-def _latency(story: Story) -> Markup:
-    moments = story.load.moments
-    if not story.load.noted:
-        return _nothing("latency", "Reconcile latency")
-    low, high = drawing.decades([value for each in moments for value in (each.p50, each.p99) if value is not None])
-    scale = drawing.logarithmic(low, high)
-    lines = joined(
-        Markup(f'<path class="{name}" d="{drawing.steps(story, values, scale)}"/>')
-        for name, values in (
-            ("p99", drawing.column(moments, lambda each: each.p99)),
-            ("p50", drawing.column(moments, lambda each: each.p50)),
-        )
-    )
-    key = element("span", element("i", class_="p50"), "50 %", element("i", class_="p99"), "99 %", class_="lines")
-    title = [
-        element("b", "Reconcile latency"),
-        key,
-        element("span", said.seconds(high), class_="top"),
-        element("span", said.seconds(low), class_="bottom"),
-    ]
-    return _track("chart latency", title, [Markup(drawing.svg(story, CHART_PIXELS, lines, "latency"))])
-
-
-def _queue(story: Story) -> Markup:
-    if not story.load.noted:
-        return _nothing("queue", "Keys")
-    waiting = [float(each.waiting) for each in story.load.moments]
-    running = [float(each.running) for each in story.load.moments]
-    top = drawing.rounded_up(max([*waiting, *running], default=0.0) or 1)
-    scale = drawing.linear(top)
-    inside = (
-        f'<path class="area" d="{drawing.area(story, waiting, scale, CHART_PIXELS - 1)}"/>'
-        f'<path class="running" d="{drawing.steps(story, running, scale)}"/>'
-    )
-    key = element(
-        "span", element("i", class_="waiting"), "waiting", element("i", class_="running"), "running", class_="lines"
-    )
-    title = [
-        element("b", "Keys"),
-        key,
-        element("span", str(top), class_="top"),
-        element("span", "0", class_="bottom"),
-    ]
-    return _track("chart queue", title, [Markup(drawing.svg(story, CHART_PIXELS, inside, "queue"))])
-
-
-def _nothing(kind: str, name: str) -> Markup:
-    note = element("p", "The workers noted nothing: their journals are not there.", class_="empty")
-    return _track(f"chart {kind}", [element("b", name)], [note])
