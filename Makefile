@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-stamp
 PYTEST := $(BIN)/pytest
 PACKAGES := shards fleet chaos docs/examples benchmarks tests
 
-.PHONY: help setup demo check format unit contract integration model sim sim-long cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-coordinator bench-rebalancing clean
+.PHONY: help setup demo check format unit contract integration browser model sim sim-long chaos cluster clients histories peers simulate-watches fuzz test test-long bench-main bench-transport bench-devcluster bench-queue bench-store bench-staleness bench-runtime bench-coordinator bench-rebalancing clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ contract: setup cluster ## the same histories on the embedded and on the real AP
 integration: setup cluster ## whole fleets, on both servers; and the test cluster itself
 	$(PYTEST) tests/cluster tests/integration
 
+browser: setup ## the report of chaos experiments in a real browser (chromium; on Debian, apt-get install chromium)
+	$(PYTEST) tests/browser
+
 model: setup ## the ownership protocol, exhaustively, within the smaller fault budgets (about a minute)
 	$(PYTEST) tests/model
 
@@ -60,6 +63,9 @@ sim: setup ## a minute of fresh simulated histories, all in which something was 
 sim-long: setup ## a million histories of the protocol and ten thousand of the whole stack (SEEDS= and STACK_SEEDS= for others): hours
 	$(BIN)/fleet sim --seeds $(or $(SEEDS),1000000) --keep-going --json | tee sim-protocol.json
 	$(BIN)/fleet sim --seeds $(or $(STACK_SEEDS),10000) --depth stack --keep-going --json | tee sim-stack.json
+
+chaos: setup cluster ## ten chaos experiments on a real API server: five minutes (`fleet chaos run --all` for all, on the embedded one)
+	$(PYTEST) tests/chaos
 
 cluster: setup ## build the real API server for tests, kubectl and promtool, unless cached (about twelve minutes from nothing)
 	$(BIN)/python -m tests.cluster.build

@@ -45,10 +45,8 @@ class BenchPod(PodStart):
 
     def kill_all(self) -> float:
         """What a node does that loses its power: supervisor, agent and workers end at once. Returns when (1970)."""
-        assert self.process is not None
-        self.process.kill()  # its children follow at once: PR_SET_PDEATHSIG
         at = time.time()
-        self.process.wait()
+        self.power_off()
         return at
 
     def kill_worker(self, slot: int = 0) -> float:

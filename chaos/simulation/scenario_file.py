@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 import yaml
 
-from chaos.fields import Fields
+from chaos.documents.fields import Fields
 from chaos.simulation.plan import Plan, Shape, said_name, worker_name
 from chaos.simulation.strikes import ONLY_AT_PROTOCOL, AnyStrike, Crash, Leave, StaleReplica, Storm, Strike
 from fleet.configuration.config_errors import suggestion

@@ -24,6 +24,13 @@ from fleet.commands.options import FILE
 @click.option("--certificate", type=FILE, help="PEM file; serves https, with --key.")
 @click.option("--key", type=FILE, help="PEM file of its key.")
 @click.option("--journal", type=FILE, help="Write every request there, as JSON lines.")
+@click.option(
+    "--journal-level",
+    type=click.Choice(["requests", "deliveries", "bodies"]),
+    default="requests",
+    show_default=True,
+    help="How much of it: with what each watch and list showed; with bodies of writes.",
+)
 def serve(**given: Any) -> int:
     """Serve an embedded Kubernetes API on loopback, without a fleet, until Ctrl-C.
 

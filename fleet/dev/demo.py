@@ -7,9 +7,10 @@ Found by convention, next to the author's file `websites.py`:
 
     def demo_object(i: int) -> dict        the i-th demo object, from 0; metadata.namespace decides where it goes
     def settled(obj: dict) -> bool         whether the controller has nothing more to do for that object
+    def change(obj: dict, n: int) -> dict  a merge patch that makes the n-th change of an object, for experiments
 
 Without `settled`, an object counts once its status is there and, where it has one, status.observedGeneration has
-reached metadata.generation.
+reached metadata.generation. Without `change`, an annotation is written.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from shards.errors import ConfigError
 from shards.objects import Object, Resource
 
 DEFAULT_OBJECTS = 20
+TOUCHED = "shardfleet.dev/touched"
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """crds: definitions to install. make: None where the author gave no hook."""
+    """crds: definitions to install. make: None where the author gave no hook. change: see above."""
 
     crds: tuple[Object, ...]
     make: Callable[[int], Object] | None
     settled: Callable[[Object], bool]
+    change: Callable[[Object, int], Object]
 
     def objects(self, count: int | None) -> list[Object]:
         """The first `count` demo objects; None: a few where there is a hook, else none. Raises ConfigError."""
@@ -60,6 +63,7 @@ def find_demo(module: ModuleType, primary: Resource, crd_files: Sequence[Path] =
         crds=tuple(crd for file in files for crd in read_crds(file)),
         make=getattr(hooks, "demo_object", None),
         settled=getattr(hooks, "settled", observed),
+        change=getattr(hooks, "change", touched),
     )
 
 
@@ -92,3 +96,8 @@ def observed(obj: Object) -> bool:
         return False
     generation = status.get("observedGeneration")
     return generation is None or bool(generation >= obj["metadata"].get("generation", 0))
+
+
+def touched(obj: Object, number: int) -> Object:
+    """The default of `change`."""
+    return {"metadata": {"annotations": {TOUCHED: str(number)}}}

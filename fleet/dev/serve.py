@@ -19,7 +19,8 @@ from fleet.dev.options import NAMESPACE
 from fleet.dev.server import CONTEXT, HOST
 from fleet.devcluster.doors.http import HttpDoor, serve
 from fleet.devcluster.doors.kubeconfig import kubeconfig_text, write_kubeconfig
-from fleet.devcluster.recording.journalfile import JournalFile
+from fleet.devcluster.recording.journal import Level
+from fleet.devcluster.recording.journalfile import KEPT_BESIDE_A_FILE, JournalFile
 from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
@@ -36,7 +37,8 @@ class ServeOptions:
 
     kubeconfig: where to write it; None prints it. sharding: whether shardSelector is honoured (KEP-5866).
     front_ends: API servers over one storage, each with a watch cache of its own. admin_token: with one, RBAC decides
-    who may do what, and this bearer token may do everything. journal: a file for every request, as JSON lines.
+    who may do what, and this bearer token may do everything. journal: a file for every request, as JSON lines;
+    journal_level: how much of each, the name of a `recording.journal.Level`.
     certificate, key: PEM files; with both it serves https. Clients trust the certificate itself.
     """
 
@@ -47,6 +49,7 @@ class ServeOptions:
     front_ends: int = 1
     admin_token: str | None = None
     journal: Path | None = None
+    journal_level: str = "requests"
     certificate: Path | None = None
     key: Path | None = None
 
@@ -74,7 +77,8 @@ async def _serve(options: ServeOptions, documents: Sequence[Document]) -> None:
     stop = _stopping()
     tls = _tls(options)
     async with AsyncExitStack() as closing:
-        recorder = Recorder()
+        level = Level[options.journal_level.upper()]
+        recorder = Recorder(level=level) if options.journal is None else Recorder(level=level, limit=KEPT_BESIDE_A_FILE)
         if options.journal is not None:
             closing.callback(JournalFile(recorder, options.journal).close)
         servers = front_ends(options, recorder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -24,7 +25,10 @@ _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 class FileJournal:
-    """Appends to `<directory>/<member>-<count>.jsonl`, one write a line: a process that is killed loses nothing.
+    """Writes `<directory>/<member>-<count>.jsonl`, one write a line: a process that is killed loses nothing.
+
+    Where that file is there already it is `<member>-<count>.2.jsonl`, and so on: a pod that came back counts from 1
+    again, and there may be two pods of one name. Two writers of one file would write over each other.
 
     Lines that cannot be written are counted, and told of in their place or at the end: what is observed must not stop
     what observes.
@@ -36,7 +40,7 @@ class FileJournal:
         """count: of this incarnation, so that every process has a file of its own. The file stays open as long as the
         process lives. Raises OSError."""
         directory.mkdir(parents=True, exist_ok=True)
-        self.path = directory / f"{member}-{count}.jsonl"
+        self.path = _own_file(directory, f"{member}-{count}")
         self._member = member
         self._clock = clock
         self._encoder = msgspec.json.Encoder()
@@ -57,6 +61,16 @@ class FileJournal:
 
     def _marker(self, count: int) -> bytes:
         return self._encoder.encode(Note("lost", round(self._clock(), 3), self._member, count=count))
+
+
+def _own_file(directory: Path, stem: str) -> Path:
+    """An empty one that no other process has. Raises OSError."""
+    for number in itertools.count(1):
+        path = directory / (f"{stem}.jsonl" if number == 1 else f"{stem}.{number}.jsonl")
+        with contextlib.suppress(FileExistsError):
+            path.touch(mode=0o600, exist_ok=False)
+            return path
+    raise AssertionError("numbers end nowhere")
 
 
 def open_journal(directory: Path | None, member: str, count: int) -> Journal:

@@ -13,13 +13,16 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import secrets
+import shutil
 import signal
 import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +36,8 @@ from tests.cluster.ports import ReservedPort
 from tests.cluster.server import Server, StartFailed
 
 READY_SECONDS = 60.0
+FIRST_KEY = {"key": "Lw=="}
+"""Asks etcd for what is stored under "/": nothing."""
 SHARDING_GATE = "ShardedListAndWatch"
 GARBAGE_COLLECTION = ("garbage-collector-controller", "namespace-controller")
 
@@ -78,6 +83,7 @@ class ControlPlane:
         self.audit_log = directory / "audit.log"
         """One JSON object a line, one line a finished write."""
         self.servers: dict[str, Server] = {}
+        self._arguments: dict[str, tuple[str, ...]] = {}
         self._binary = binary
         self._controllers = controllers
         self._apiserver_flags = apiserver_flags
@@ -121,6 +127,11 @@ class ControlPlane:
         while self._ports:
             self._ports.pop().release()
 
+    @property
+    def etcd(self) -> str:
+        """Its client URL."""
+        return self._etcd
+
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user_agent: str = "") -> bytes:
         """An administrator's request over verified TLS; a body is sent as JSON, as a merge patch where it patches.
 
@@ -132,6 +143,55 @@ class ControlPlane:
         """The API server's own metrics, in the Prometheus text format."""
         return self.request("GET", "/metrics").decode()
 
+    def restart(self, *names: str) -> None:
+        """Ends servers at once, in that order, and starts them again in the opposite one. Raises StartFailed."""
+        self._end(*names)
+        self._begin(*reversed(names))
+
+    def compact(self) -> None:
+        """etcd forgets what was before now. The API server keeps a history of its own, as long as it runs."""
+        found = self._ask_etcd("/v3/kv/range", FIRST_KEY)  # every answer tells the revision
+        self._ask_etcd("/v3/kv/compaction", {"revision": found["header"]["revision"], "physical": True})
+
+    def back_up(self, to: Path) -> None:
+        """A copy of what etcd has written, made while it stands still, as a snapshot of its volume would be."""
+        pid = self.servers["etcd"].pid
+        shutil.rmtree(to, ignore_errors=True)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            shutil.copytree(self._data, to)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def restore(self, backup: Path, *, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Everything begins anew on a copy that `back_up` made: versions go back. meanwhile: called when nothing is
+        answered any more, and nothing yet. Raises StartFailed."""
+        names = [name for name in ("kube-controller-manager", "kube-apiserver", "etcd") if name in self.servers]
+        self._end(*names)
+        meanwhile()
+        shutil.rmtree(self._data)
+        shutil.copytree(backup, self._data)
+        self._begin(*reversed(names))
+
+    def _end(self, *names: str) -> None:
+        for name in names:
+            self.servers[name].cut_off()
+            self.servers[name].wait(READY_SECONDS)
+
+    def _begin(self, *names: str) -> None:
+        for name in names:
+            self._wait_for(self._launch(name, *self._arguments[name]))
+
+    def _ask_etcd(self, path: str, body: Mapping[str, Any]) -> Any:
+        request = urllib.request.Request(f"{self._etcd}{path}", json.dumps(body).encode(), method="POST")
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=READY_SECONDS) as answer:
+            return json.load(answer)
+
+    @property
+    def _data(self) -> Path:
+        return self.directory / "etcd"
+
     def _port(self) -> int:
         reserved = ReservedPort()
         self._ports.append(reserved)
@@ -139,28 +199,47 @@ class ControlPlane:
 
     def _start(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        etcd = self._start_etcd()
-        self._start_apiserver(etcd)
+        self._start_etcd()
+        self._start_apiserver()
         if self._controllers:
             self._start_controllers()
 
     def _launch(self, name: str, *arguments: str) -> Server:
         server = Server(name, [str(self._binary), name, *arguments], log=self.directory / f"{name}.log")
         self.servers[name] = server
+        self._arguments[name] = arguments
         return server
 
-    def _start_etcd(self) -> str:
-        """Its client URL."""
-        client, peer = (f"http://127.0.0.1:{self._port()}" for _ in range(2))
-        server = self._launch("etcd", str(self.directory / "etcd"), client, peer)
-        server.wait_until(lambda: "" if "etcd ready" in server.tail() else "no sign of life", READY_SECONDS)
-        return client
+    def _wait_for(self, server: Server) -> None:
+        """Raises StartFailed."""
+        troubles = {
+            "etcd": self._etcd_trouble,
+            "kube-apiserver": lambda: self._trouble("/readyz") or self._trouble("/api/v1/namespaces/default"),
+            "kube-controller-manager": self._manager_trouble,
+        }
+        server.wait_until(troubles[server.name], READY_SECONDS)
 
-    def front_end(self, name: str, *, sharded: bool) -> Path:
-        """One more API server on the same etcd, as behind a load balancer: its kubeconfig. Raises StartFailed."""
+    def _etcd_trouble(self) -> str:
+        try:
+            self._ask_etcd("/v3/kv/range", FIRST_KEY)
+        except OSError as error:  # of which what urllib raises is a part
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _manager_trouble(self) -> str:
+        certificate = self._manager_certificates / "kube-controller-manager.crt"
+        return _trouble(self._manager_port, "/healthz", certificate, "")
+
+    def _start_etcd(self) -> None:
+        self._etcd, peer = (f"http://127.0.0.1:{self._port()}" for _ in range(2))
+        self._wait_for(self._launch("etcd", str(self._data), self._etcd, peer))
+
+    def front_end(self, name: str, *, sharded: bool, etcd: str = "") -> Path:
+        """One more API server on the same etcd, as behind a load balancer: its kubeconfig. etcd: another URL that leads
+        there. Raises StartFailed."""
         port, directory = self._port(), self.directory / name
         directory.mkdir()
-        flags = self._flags(port, directory / "apiserver", directory / "audit.log", sharded=sharded)
+        flags = self._flags(port, directory / "apiserver", directory / "audit.log", sharded=sharded, etcd=etcd)
         server = Server(name, [str(self._binary), "kube-apiserver", *flags], log=directory / "kube-apiserver.log")
         self.servers[name] = server
         authority = directory / "apiserver" / "apiserver.crt"
@@ -169,19 +248,15 @@ class ControlPlane:
         self._write_kubeconfig(kubeconfig, f"https://127.0.0.1:{port}", authority)
         return kubeconfig
 
-    def _start_apiserver(self, etcd: str) -> None:
+    def _start_apiserver(self) -> None:
         self._api_port = self._port()
-        self._etcd = etcd
         self._write_inputs()
         flags = self._flags(self._api_port, self.ca_file.parent, self.audit_log, sharded=self.sharded)
-        server = self._launch("kube-apiserver", *flags)
-        server.wait_until(
-            lambda: self._trouble("/readyz") or self._trouble("/api/v1/namespaces/default"), READY_SECONDS
-        )
+        self._wait_for(self._launch("kube-apiserver", *flags))
 
-    def _flags(self, port: int, certificates: Path, audit_log: Path, *, sharded: bool) -> list[str]:
+    def _flags(self, port: int, certificates: Path, audit_log: Path, *, sharded: bool, etcd: str = "") -> list[str]:
         return [
-            f"--etcd-servers={self._etcd}",
+            f"--etcd-servers={etcd or self._etcd}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             f"--secure-port={port}",
@@ -202,7 +277,6 @@ class ControlPlane:
 
     def _start_controllers(self) -> None:
         self._manager_port = self._port()
-        certificates = self.directory / "kube-controller-manager"
         server = self._launch(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
@@ -210,11 +284,14 @@ class ControlPlane:
             "--leader-elect=false",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._manager_port}",
-            f"--cert-dir={certificates}",
+            f"--cert-dir={self._manager_certificates}",
             f"--controllers={','.join(self._controllers)}",
         )
-        certificate = certificates / "kube-controller-manager.crt"
-        server.wait_until(lambda: _trouble(self._manager_port, "/healthz", certificate, ""), READY_SECONDS)
+        self._wait_for(server)
+
+    @property
+    def _manager_certificates(self) -> Path:
+        return self.directory / "kube-controller-manager"
 
     @property
     def _key(self) -> Path:

@@ -15,6 +15,7 @@ import pytest
 
 from shards.keyrange import SPACE, fnv1a64
 from tests.cluster import audit
+from tests.cluster.build import ensure
 from tests.cluster.plane import ControlPlane
 from tests.cluster.server import Server, StartFailed
 
@@ -146,3 +147,22 @@ def read_if_there(path: Path) -> str:
         return path.read_text(errors="replace").replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
         return ""
+
+
+def test_a_plane_goes_back_to_a_backup_and_forgets_its_history(tmp_path: Path) -> None:
+    said: list[str] = []
+    with ControlPlane(tmp_path / "plane", binary=ensure(print)) as plane:
+        make_config_maps(plane, "kept", 3)
+        version = listing(plane, "kept")["metadata"]["resourceVersion"]
+        plane.back_up(tmp_path / "backup")
+        make_config_maps(plane, "later", 3)
+        plane.restore(tmp_path / "backup", meanwhile=lambda: said.append("nothing is answered now"))
+        assert len(listing(plane, "kept")["items"]) == 3
+        assert listing(plane, "later")["items"] == []
+        assert said == ["nothing is answered now"]
+
+        make_config_maps(plane, "again", 1)
+        plane.compact()
+        plane.restart("kube-apiserver")
+        with pytest.raises(http.client.HTTPException, match="410"):
+            plane.request("GET", f"{config_maps('kept')}?resourceVersion={version}&resourceVersionMatch=Exact")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,21 +12,21 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.integration.pods import FLEET, ROOT
+
 pytestmark = pytest.mark.integration
 
-ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT_SECONDS = 55
 
 
 class Run:
-    """`python -m chaos run ...`, with a directory of its own for what it makes."""
+    """`fleet chaos run ...`, with a directory of its own for what it makes."""
 
     def __init__(self, directory: Path, *arguments: str) -> None:
         self.directory = directory
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "chaos", "run", *arguments],
+            ["env", f"TMPDIR={directory}", FLEET, "chaos", "run", *arguments],
             cwd=ROOT,
-            env={**os.environ, "TMPDIR": str(directory)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -43,7 +41,7 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Run]]:
-    """Starts an experiment. One that a failed test left running is told to stop."""
+    """Starts experiments. What a failed test left running is told to stop."""
     runs: list[Run] = []
 
     def start(*arguments: str) -> Run:
@@ -62,19 +60,30 @@ def answers(journal: dict[str, Any], when: str) -> dict[str, Any]:
     return {probe["name"]: probe["output"] for probe in journal["steady_states"][when]["probes"]}
 
 
-def test_a_killed_worker_costs_neither_a_key_nor_a_second_writer(run: Callable[..., Run]) -> None:
-    code, out, err = run("worker-sigkill", "--json").finish()
+def test_a_killed_worker_costs_neither_a_key_nor_a_second_writer(run: Callable[..., Run], tmp_path: Path) -> None:
+    page, text, kept = tmp_path / "page.html", tmp_path / "text.md", tmp_path / "kept"
+    code, out, err = run(
+        "worker-sigkill", "--json", "--report", str(page), "--markdown", str(text), "--keep", str(kept)
+    ).finish()
 
     assert code == 0, err
     journal = json.loads(out)
-    assert (journal["status"], journal["deviated"]) == ("completed", False)
+    assert (journal["status"], journal["deviated"], journal["target"]) == ("completed", False, "dev")
     killed = next(each["output"] for each in journal["run"] if each["name"] == "kill a worker")
-    assert killed["ranges"] == 4
+    assert killed["ranges"] == 2
     after = answers(journal, "after")
-    assert after["ranges with a living owner"] == 16
+    assert after["keys with a living owner"] == 1
     assert 0 < after["seconds until the ranges of the dead were owned again"] <= 2
-    # 400 Websites: a ConfigMap and a Deployment each, and at least one status.
-    assert after["writes of the fleet that the recorder saw"] >= 1200
+    judged = {each["id"]: each for each in journal["verdict"]["invariants"]}
+    assert {"I1", "I2", "I7", "I9", "I11", "I23", "I27"} <= {
+        name for name, each in judged.items() if each["outcome"] == "held" and each["checks"] > 0
+    }
+    for told in (page.read_text(), text.read_text()):
+        assert "It held" in told
+        assert f"{killed['worker']} was killed" in told  # why the longest gap was one
+
+    subprocess.run([FLEET, "chaos", "report", str(kept)], cwd=ROOT, check=True, capture_output=True)
+    assert (kept / "report.html").read_text() == page.read_text()
 
 
 def test_a_steady_state_that_is_lost_ends_with_1_and_names_the_probe(run: Callable[..., Run], tmp_path: Path) -> None:
@@ -84,8 +93,6 @@ def test_a_steady_state_that_is_lost_ends_with_1_and_names_the_probe(run: Callab
     impatient = next(probe for probe in probes if probe["provider"]["func"] == "longest_takeover_seconds")
     impatient["tolerance"] = 0
     document["steady-state-hypothesis"]["probes"] = [impatient]
-    document["method"] = [each for each in document["method"] if each["provider"]["func"] == "kill_worker"]
-    document["extensions"][0]["target"].update(workers=2, shards=4, objects=5)
     file = tmp_path / "impatient.json"
     file.write_text(json.dumps(document))
 
@@ -96,16 +103,29 @@ def test_a_steady_state_that_is_lost_ends_with_1_and_names_the_probe(run: Callab
     assert said.endswith(f"the steady state held no more after the method: {impatient['name']}"), out + err
 
 
+def test_a_build_without_a_rule_is_told_from_one_with_it(run: Callable[..., Run]) -> None:
+    code, out, err = run("pod-lost", "--break", "nobody-is-fenced").finish()
+
+    assert code == 1, err
+    assert "FAIL leases until the ranges of the dead were owned again" in out
+
+
 def test_an_experiment_that_is_told_to_stop_leaves_nothing_behind(run: Callable[..., Run]) -> None:
     started = run("worker-sigkill")
     assert started.process.stdout is not None
-    started.process.stdout.readline()
-    line = started.process.stdout.readline()
-    assert line.startswith("started fleet dev, pid "), line
+    said = [started.process.stdout.readline(), started.process.stdout.readline()]
+    assert said[1].startswith("a fleet of 2 pods settled after"), said
+    running = fleets(started.process.pid)
+    assert running
 
     started.process.send_signal(signal.SIGTERM)
     code, _, err = started.finish()
 
     assert code == 130, err
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(line.split()[-1]), 0)
+    assert not [pid for pid in running if Path(f"/proc/{pid}").exists()]
+
+
+def fleets(parent: int) -> list[int]:
+    """Processes that the experiment has started."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in found.stdout.split()]

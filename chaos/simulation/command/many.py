@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from chaos.interrupts import sigterm_as_ctrl_c
+from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.simulation.campaign.campaign import Campaign, conduct, repeat
 from chaos.simulation.campaign.crew import Crew
 from chaos.simulation.campaign.tally import Tally

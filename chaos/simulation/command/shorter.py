@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.interrupts import sigterm_as_ctrl_c
+from chaos.running.interrupts import sigterm_as_ctrl_c
 from chaos.simulation.campaign.player import without
 from chaos.simulation.command.history import quiet_logs
 from chaos.simulation.depths import run

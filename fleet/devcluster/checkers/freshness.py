@@ -57,6 +57,10 @@ class FreshView(Invariant):
         self._told: list[tuple[_Written, dict[str, str]]] = []
         """What the last read has taken out of the records."""
 
+    def hears_restored(self, entry: Entry) -> None:
+        self._written.clear()
+        self._last_read, self._told = None, []
+
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:
         cached = entry.sent is not None and entry.sent.resource_version is not None
         if entry.verb == "watch" or cached or not agent.uid or not (entry.succeeded or entry.status == 404):

@@ -70,6 +70,14 @@ class NeverBack(Invariant):
         self._new.clear()
         self._settled = ""
 
+    def hears_restored(self, entry: Entry) -> None:
+        self._suspects.clear()
+        self._forget_server(lambda where: True)
+        self._forget_views(lambda where: True)
+        self._new.clear()
+        self._settled = ""
+        self._restored, self._top = True, ""
+
     def hears_lease(self, write: LeaseWrite) -> None:
         """Who begins anew, or lets a range go, builds its views anew."""
         self._namesakes.hears(write)
@@ -90,12 +98,7 @@ class NeverBack(Invariant):
         while self._new and self._new[0][0] < entry.time - _OVERTAKING_SECONDS:
             self._settled = newest(self._settled, self._new.popleft()[1])
         if self._settled and not at_least(entry.resource_version, self._settled):
-            self._suspects.clear()
-            self._forget_server(lambda where: True)
-            self._forget_views(lambda where: True)
-            self._new.clear()
-            self._settled = ""
-            self._restored, self._top = True, ""
+            self.hears_restored(entry)
         self._new.append((entry.time, entry.resource_version))
         self._top = newest(self._top, entry.resource_version)
 

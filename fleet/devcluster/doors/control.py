@@ -7,6 +7,7 @@ GET /-/invariants           what it says about I1 to I27, as text
 GET /-/counts               requests by verb, resource and status, as JSON
 GET /-/journal?after=SEQ    entries after SEQ as JSON lines; with follow=true the stream goes on until cut
 /-/faults                   see `fleet.devcluster.faults.endpoint`
+/-/storage                  see `fleet.devcluster.doors.stored`
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from itertools import islice
 
 import msgspec
 
+from fleet.devcluster.doors import stored
 from fleet.devcluster.faults import Faults, endpoint
 from fleet.devcluster.judging.judge import Judge
 from fleet.devcluster.judging.report import table
 from fleet.devcluster.recording.journal import Entry, encode_lines
 from fleet.devcluster.recording.recorder import Recorder
+from fleet.devcluster.storage.storage import Storage
 from fleet.devcluster.wire.answers import Answer, Interrupted
 
 PREFIX = "/-/"
@@ -32,11 +35,12 @@ _ENTRIES = 5000
 
 
 class Control:
-    """Follows a recorder, where there is one, from its first entry on."""
+    """Follows a recorder, where there is one, from its first entry on. storage: of an embedded server."""
 
-    def __init__(self, recorder: Recorder | None, faults: Faults) -> None:
+    def __init__(self, recorder: Recorder | None, faults: Faults, storage: Storage | None = None) -> None:
         self.recorder = recorder
         self.faults = faults
+        self._stored = stored.Stored(storage, recorder)
         self._judge = Judge(with_notes=False)
         if recorder is not None:
             for entry in recorder.entries:
@@ -51,6 +55,8 @@ class Control:
         """The answer to a request whose path begins with PREFIX."""
         if path == endpoint.PATH or path.startswith(f"{endpoint.PATH}/"):
             return endpoint.answer(self.faults, method, path, body)
+        if path.startswith(stored.PATH):
+            return self._stored.answer(method, path)
         if self.recorder is None:
             return Answer(404, b"no recorder", _PLAIN)
         if method != "GET":

@@ -68,7 +68,7 @@ async def serve(
 
     The verdict and the journal are there when the server has a recorder. Raises ConfigError when the port is taken.
     """
-    control = Control(server.recorder, server.faults)
+    control = Control(server.recorder, server.faults, server.storage)
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         if request.path.startswith(PREFIX):

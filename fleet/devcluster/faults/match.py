@@ -64,7 +64,8 @@ class Match(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Selects requests. A field that is left out selects all.
 
     verbs: any of them. resource: "v1/configmaps" or "apps/v1/deployments". name: of the object that the path names, or
-    that a create makes. user_agent: a part of the header. member: of a fleet, as its User-Agent says.
+    that a create makes. user_agent: a part of the header. member: of a fleet, as its User-Agent says. continues: only
+    the pages of a list after its first.
     Raises ConfigError.
     """
 
@@ -75,6 +76,7 @@ class Match(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     subresource: str = ""
     user_agent: str = ""
     member: str = ""
+    continues: bool = False
 
     def __post_init__(self) -> None:
         unknown = [verb for verb in self.verbs if verb not in _VERBS]
@@ -90,6 +92,8 @@ class Match(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         if self.member and self.member != asked.member:
             return False
         if self.verbs and asked.verb not in self.verbs:
+            return False
+        if self.continues and not (asked.verb == "list" and asked.request.option("continue")):
             return False
         return not (self.resource or self.namespace or self.name or self.subresource) or self._names(asked)
 

@@ -114,6 +114,10 @@ class Invariant:
     def hears_gap(self, entry: Entry) -> None:
         """The journal lost what came right before this entry: nothing may be claimed that the loss could explain."""
 
+    def hears_restored(self, entry: Entry) -> None:
+        """The server went back to an older state. Heard after `hears_gap`: what was known of records and objects may be
+        no more, as if their changes had been lost."""
+
     def hears_act(self, act: Act) -> None:
         """A write of a reconcile that says who made it."""
 

@@ -28,7 +28,7 @@ from fleet.devcluster.invariants.invariant import (
     path_of,
 )
 from fleet.devcluster.invariants.invariant import FAULTS as SOME_FAULTS
-from fleet.devcluster.recording.journal import EVENT, FAULTS, GAP, LATE, LOST, Entry
+from fleet.devcluster.recording.journal import EVENT, FAULTS, GAP, LATE, LOST, RESTORED, Entry
 from fleet.devcluster.recording.journal import READS as READ_VERBS
 from fleet.records.coordination import ProtocolMismatch
 from fleet.records.lease_records import (
@@ -52,7 +52,7 @@ _LATE = "late_landing"
 
 _HEARINGS = (
     "hears_act", "hears_change", "hears_fault", "hears_gap", "hears_given", "hears_lease", "hears_map", "hears_note",
-    "hears_read", "hears_write",
+    "hears_read", "hears_restored", "hears_write",
 )  # fmt: skip
 
 
@@ -117,6 +117,11 @@ class Court:
         self._maps.clear()
         self._tell("hears_gap", entry)
 
+    def restored(self, entry: Entry) -> None:
+        """The server went back to an older state."""
+        self.gap(entry)
+        self._tell("hears_restored", entry)
+
     def hear(self, entry: Entry, agent: UserAgent | None) -> Act | None:
         """Takes in the next entry; the act that it is, if it is one. agent: of the entry, where a fleet sent it."""
         self.end = max(self.end, entry.time)
@@ -132,7 +137,7 @@ class Court:
             self._hold(entry)
             self._tell("hears_fault", entry)
             return None
-        if entry.verb == GAP:
+        if entry.verb in (GAP, RESTORED):
             return None
         if entry.verb == EVENT:
             self.evidence.add(DELIVERIES)

@@ -10,7 +10,7 @@ from fleet.devcluster.evidence.verdict import Finding, Verdict
 from fleet.devcluster.invariants.bounds import Bounds
 from fleet.devcluster.invariants.invariant import Act, is_document, is_own_event, path_of
 from fleet.devcluster.judging.court import Court
-from fleet.devcluster.recording.journal import GAP, Entry
+from fleet.devcluster.recording.journal import GAP, RESTORED, Entry
 from fleet.records.object_names import CONFIG_MAPS, KIND_LABEL, LEASES, Kind
 from shards.api.useragent import UserAgent
 from shards.journal import Note
@@ -117,13 +117,15 @@ class Judge:
     def hear(self, entry: Entry) -> None:
         """Takes in the next entry."""
         counts = self._counts
-        counts.entries += entry.verb != GAP
+        counts.entries += entry.verb not in (GAP, RESTORED)
         counts.missing += entry.verb == GAP
         if entry.seq != self._heard + 1:
             counts.missing += max(0, entry.seq - self._heard - 1)
             self.court.gap(entry)
         elif entry.verb == GAP:
             self.court.gap(entry)
+        if entry.verb == RESTORED:
+            self.court.restored(entry)
         self._heard = entry.seq
         agent = UserAgent.parse(entry.user_agent)
         self._acquit(self.court.acquitted)

@@ -25,6 +25,10 @@ out after its sender gave up; answered in the server's place; cut a list or watc
 GAP = "gap"
 """Verb of a line that stands for itself and all before it that are not there: they could not be written."""
 
+RESTORED = "restored"
+"""Verb of a line that says that the server went back to an older state here: versions, epochs and objects of before may
+come again."""
+
 FAULTS = (FAULT, FAULT_END, LOST, LATE, REFUSED, TRUNCATED, HIDDEN)
 
 

@@ -12,6 +12,9 @@ from fleet.logs.linefile import LineFile
 from shards.errors import ConfigError
 
 _BLOCK_BYTES = 64 * 1024
+KEPT_BESIDE_A_FILE = 50_000
+"""Entries that a recorder keeps in memory whose file has all of them: minutes of a busy fleet, for those who look at
+what happens just now."""
 
 
 class JournalFile:

@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from fleet.devcluster.recording.asked import digest, sent_of
-from fleet.devcluster.recording.journal import EVENT, Entry, Level, Shown
+from fleet.devcluster.recording.journal import EVENT, RESTORED, Entry, Level, Shown
 from fleet.devcluster.storage.storage import Stored
 from fleet.devcluster.wire.requests import Request, Target, name_in, verb_of
 from fleet.records.object_names import CONFIG_MAPS, LEASES
@@ -109,6 +109,10 @@ class Recorder:
         if retry_after:
             entry.shown = Shown(retry_after_seconds=_seconds(retry_after))
         self._append(entry)
+
+    def restored(self) -> None:
+        """The server goes back to an older state now. Called before anything can be asked of that."""
+        self._append(Entry(self._seq + 1, self.clock(), RESTORED, ""))
 
     def delivered(self, user_agent: str, resource: Resource, shown: Shown, meta: Meta | None = None) -> None:
         """A client was given an event of a watch, at level DELIVERIES. meta: of the event's object."""

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fleet.configuration.controllers import import_file
-from fleet.dev.demo import Demo, find_demo, observed
+from fleet.dev.demo import Demo, find_demo, observed, touched
 from shards.errors import ConfigError
 from shards.objects import Resource
 
@@ -101,7 +101,7 @@ def test_hooks_come_from_the_demo_file_where_there_is_one(tmp_path: Path) -> Non
 
 
 def test_without_a_hook_there_are_no_objects_and_none_can_be_asked_for() -> None:
-    demo = Demo((), None, observed)
+    demo = Demo((), None, observed, touched)
     assert demo.objects(None) == demo.objects(0) == []
     with pytest.raises(ConfigError, match=r"--objects: the controller's module has no demo_object\(i\)"):
         demo.objects(1)
@@ -124,7 +124,7 @@ def fails(_: int) -> dict[str, Any]:
 )
 def test_a_hook_that_makes_no_object_is_refused(make: Any, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        Demo((), make, observed).objects(1)
+        Demo((), make, observed, touched).objects(1)
 
 
 @pytest.mark.parametrize(

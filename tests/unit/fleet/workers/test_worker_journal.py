@@ -27,6 +27,20 @@ def test_each_note_is_in_the_file_at_once_with_its_author(tmp_path: Path) -> Non
     assert (started.member, started.key) == ("web-0-1", "default/a")
 
 
+def test_a_pod_that_comes_back_and_its_twin_write_over_nobodys_lines(tmp_path: Path) -> None:
+    """The first one was killed in the middle of a line."""
+    first = FileJournal(tmp_path, "a-0", 1, clock=lambda: 7.0)
+    with first.path.open("ab") as file:
+        file.write(b'{"what":"sta')
+    back, twin = (FileJournal(tmp_path, "a-0", 1, clock=lambda: 9.0) for _ in range(2))
+    for number, journal in enumerate((back, twin, back)):
+        journal.write(Note("started", 10.0 + number))
+    assert [each.path.name for each in (first, back, twin)] == ["a-0-1.jsonl", "a-0-1.2.jsonl", "a-0-1.3.jsonl"]
+    assert [note.time for note in read(back.path)] == [9.0, 10.0, 12.0]
+    assert [note.time for note in read(twin.path)] == [9.0, 11.0]
+    assert first.path.read_bytes().endswith(b'\n{"what":"sta')
+
+
 def test_a_full_disk_costs_lines_that_are_told_of_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,7 +7,7 @@ from copy import copy
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
-from fleet.devcluster.recording.journal import LOST, Entry
+from fleet.devcluster.recording.journal import LOST, RESTORED, Entry
 from shards.keyrange import WHOLE
 from tests.unit.fleet.devcluster.chronicle import LOWER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import judged
@@ -45,6 +45,15 @@ class TestFreshView:
         self.first(story)
         story.write("patch", LOW, "a@1", cache="9", uid="c1", resource_version="12")
         assert judged("I3", story).outcome == BROKEN
+
+    def test_what_a_restored_server_has_forgotten_binds_nobody(self, story: Chronicle) -> None:
+        self.first(story)
+        story.add(RESTORED, "", "")
+        for cache in ("4", "5"):
+            story.member("a", 2)
+            story.write("patch", LOW, "a@1", cache=cache, uid="c1", resource_version="6")
+        found = judged("I3", story)
+        assert (found.outcome, found.broken, found.checks) == (BROKEN, 1, 1)
 
     def test_it_is_found_across_a_handover_too(self, story: Chronicle) -> None:
         self.first(story)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD
-from fleet.devcluster.recording.journal import Shown
+from fleet.devcluster.recording.journal import RESTORED, Shown
 from shards.keyrange import SPACE
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import Notebook, judged
@@ -52,6 +52,13 @@ class TestNeverBack:
         story.informer("watch", resource_version="10")
         story.informer("watch", resource_version="9")
         assert "resumed at 9 after 10" in judged("I15", story).findings[0].what
+
+    def test_a_server_that_is_said_to_be_restored_may_take_everything_back(self, story: Chronicle) -> None:
+        story.informer("list")
+        story.informer("watch", resource_version="10")
+        story.add(RESTORED, "", "")
+        story.informer("watch", resource_version="9")
+        assert judged("I15", story).broken == 0
 
     @pytest.mark.parametrize("look", [{"limit": 1}, {}, {"resource_version": "0"}])
     def test_a_list_between_excuses_nothing(self, story: Chronicle, look: dict[str, Any]) -> None:

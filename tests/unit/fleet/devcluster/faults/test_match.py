@@ -9,8 +9,10 @@ from fleet.devcluster.wire.requests import Request
 PODS = "/api/v1/namespaces/ns/pods"
 
 
-def asked(method: str, path: str, *, agent: str = "", body: bytes | None = None, watch: bool = False) -> Asked:
-    query = [("watch", "true")] if watch else []
+def asked(
+    method: str, path: str, *, agent: str = "", body: bytes | None = None, watch: bool = False, token: str = ""
+) -> Asked:
+    query = [*([("watch", "true")] if watch else []), *([("continue", token)] if token else [])]
     return Asked(Request(method, path, query, body, {"user-agent": agent}))
 
 
@@ -39,6 +41,10 @@ def asked(method: str, path: str, *, agent: str = "", body: bytes | None = None,
         (Match(member="b"), asked("GET", PODS, agent="fleet/0 m=b e=1"), True),
         (Match(member="b"), asked("GET", PODS, agent="fleet/0 m=bb e=1"), False),
         (Match(member="b"), asked("GET", PODS, agent="kubectl m=b"), False),
+        (Match(continues=True), asked("GET", PODS, token="next"), True),
+        (Match(continues=True), asked("GET", PODS), False),
+        (Match(continues=True), asked("GET", PODS, watch=True, token="next"), False),
+        (Match(continues=True), asked("GET", f"{PODS}/a", token="next"), False),
     ],
 )
 def test_a_match_admits_what_all_its_fields_admit(match: Match, request_: Asked, admitted: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fleet.devcluster.evidence.verdict import Gap, Verdict
 from fleet.devcluster.judging.judge import judge
-from fleet.devcluster.recording.journal import GAP, LATE, LOST
+from fleet.devcluster.recording.journal import GAP, LATE, LOST, RESTORED
 from fleet.records.object_names import LEASES
 from fleet.records.record import ShardStatus
 from shards.journal import Note
@@ -37,6 +37,21 @@ def test_a_history_that_keeps_every_promise_is_clean(story: Chronicle) -> None:
     assert verdict.findings == []
     assert (verdict.children, verdict.child_posts, verdict.status_writes, verdict.fleet_writes) == (1, 1, 2, 3)
     assert verdict.takeovers == 0
+
+
+def test_after_a_restore_epochs_and_children_come_again_and_overlaps_are_found_as_before(story: Chronicle) -> None:
+    story.write("create", LOW, "a@1", name="child", uid="c1", owner_uid=LOW)
+    story.add(RESTORED, "", "")
+    verdict = judge(story.entries)
+    assert (verdict.clean, verdict.missing) == (True, 0)
+    story.member("a", 1)
+    story.member("b", 1)
+    story.shard(LOWER, 1, "b@1")
+    story.write("create", LOW, "b@1", name="child", uid="c2", owner_uid=LOW)
+    assert judge(story.entries).clean
+    assert judge(story.entries).broken_invariants == []
+    story.write("patch", LOW, "a@1", name="child", uid="c2")
+    assert judge(story.entries).overlap_violations == 1
 
 
 def test_children_are_counted_while_they_live(story: Chronicle) -> None:

@@ -1,0 +1,1 @@
+"""What experiments can do, by what they do it to."""

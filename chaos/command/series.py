@@ -1,0 +1,98 @@
+"""Runs the experiments that were asked for, one after the other, each on a fleet of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import msgspec
+
+from chaos.command.asked import Asked
+from chaos.command.broken_fleet import without
+from chaos.command.reporting import Reporting, rooms
+from chaos.documents.experiment import Experiment
+from chaos.running.interrupts import sigterm_as_ctrl_c
+from chaos.running.journal import Journal
+from chaos.running.lines import activity_line, verdict_line
+from chaos.running.session import carry_out
+from chaos.targets.kube import KubeFleet
+from chaos.targets.opening import open_bed
+from chaos.targets.planes import Planes, Say
+from chaos.targets.pod import RUN
+from chaos.targets.target import Target
+from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
+from fleet.records.object_names import Names
+
+_NUMBERS = 10**9
+
+
+def run_series(asked: Asked) -> int:
+    """Returns the exit code: that of the worst of them."""
+    reporting = Reporting(asked.report, asked.markdown, asked.keep)
+    try:
+        return _run_all(asked, reporting)
+    finally:
+        reporting.write()
+
+
+def _run_all(asked: Asked, reporting: Reporting) -> int:
+    journals: list[Journal] = []
+    room = rooms(asked.experiments)
+
+    def say(text: str) -> None:
+        click.echo(text, err=asked.as_json)
+
+    # A server that is given may hold what earlier series have left.
+    first = secrets.randbelow(_NUMBERS) if asked.kubeconfig is not None else 0
+    with sigterm_as_ctrl_c(), _planes(say) as planes:
+        for number, (name, experiment) in enumerate(asked.experiments.items(), start=first):
+            say(f"{name}: {experiment.title}")
+            with _target(asked, room[name], experiment, number, planes, say) as target:
+                journal = carry_out(
+                    experiment,
+                    target,
+                    heard=lambda phase, done: say(f"  {activity_line(phase, done)}"),
+                    judging=lambda: None,
+                )
+                journal.name, journal.without = room[name], asked.broken_rule
+                reporting.hear(journal, target)
+            journals.append(journal)
+            say(f"  {verdict_line(journal)}")
+            if asked.as_json:
+                click.echo(msgspec.json.encode(journal.as_dict()).decode())
+            if journal.status == "interrupted":
+                return EXIT_INTERRUPTED
+    return 0 if all(each.passed for each in journals) else EXIT_RUN_TIME
+
+
+@contextmanager
+def _planes(say: Say) -> Iterator[Planes]:
+    """Nothing is started before it is asked for."""
+    with TemporaryDirectory(prefix="chaos-") as directory, Planes(Path(directory), say) as planes:
+        yield planes
+
+
+@contextmanager
+def _target(asked: Asked, name: str, experiment: Experiment, number: int, planes: Planes, say: Say) -> Iterator[Target]:
+    if asked.target == "kube":
+        names = Names(asked.fleet, asked.namespace)
+        with KubeFleet(names, kubeconfig=asked.kubeconfig, context=asked.context, primary=asked.primary) as fleet:
+            yield fleet
+        return
+    keep = None if asked.keep is None else asked.keep / name
+    command = without(asked.broken_rule) if asked.broken_rule else RUN
+    with open_bed(
+        asked.target,
+        experiment.settings,
+        kubeconfig=asked.kubeconfig,
+        planes=planes,
+        number=number,
+        say=say,
+        keep=keep,
+        command=command,
+    ) as bed:
+        yield bed

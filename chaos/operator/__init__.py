@@ -1,0 +1,1 @@
+"""The controller that experiments are made with where no other is named."""

@@ -1,0 +1,1 @@
+"""What experiments can ask. The answers come from recordings and from objects, never from the fleet's own word."""

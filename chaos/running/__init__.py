@@ -1,0 +1,1 @@
+"""An experiment while it is carried out, and the journal that it leaves."""
