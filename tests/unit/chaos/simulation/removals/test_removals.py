@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.simulation.happenings import Lived
 from chaos.simulation.oracles.jury import ORACLES
+from chaos.simulation.plan import Plan, Shape
+from chaos.simulation.protocol.run import run_protocol
 from chaos.simulation.removals import REMOVALS
 from chaos.simulation.removals.catches import MARKS, PAGE, SCENARIOS, Catch, table, with_table
+from chaos.simulation.strikes import Storm
 from fleet.office import registrar
 from fleet.rules import handover
 from fleet.workers.member import Member
@@ -27,6 +31,18 @@ def test_a_removal_patches_names_that_are_there_and_puts_them_back(name: str) ->
     with REMOVALS[name].remove():
         pass
     assert (handover.is_free, vars(registrar)["fence"], vars(Member)["_renew"], vars(Tenure)["deadline"]) == before
+
+
+@pytest.mark.parametrize("name", [name for name, each in REMOVALS.items() if each.depth == "protocol"])
+def test_a_fleet_that_nothing_strikes_lives_without_any_rule(name: str) -> None:
+    """A replacement that the code around it has outgrown would end processes, and be caught for that."""
+    lived: list[Lived] = []
+    plan = Plan(
+        seed=3, shape=Shape(shards=2, objects=2), chaos_seconds=2.5, strikes=(Storm(at=1.0, workers=1, seconds=9.0),)
+    )
+    with REMOVALS[name].remove():
+        run_protocol(plan, hear=lambda each: lived.append(each) if isinstance(each, Lived) else None)
+    assert [each for each in lived if each.how == "died"] == []
 
 
 def test_while_it_lasts_the_rule_is_not_there() -> None:
