@@ -64,6 +64,19 @@ class TestCacheEqualsServer:
         self.view(book, "27", **{LOW: "25"})
         assert judged("I14", story, book.notes).outcome == BROKEN
 
+    def test_a_removal_whose_answer_names_no_version_is_one(self, story: Chronicle, book: Notebook) -> None:
+        story.add("delete", SITES, LOW, uid=LOW, removed=True, user_agent="chaos/1")
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="27", user_agent="kubectl/1")
+        self.view(book, "27", **{HIGH: "27"})
+        assert judged("I14", story, book.notes).outcome == HELD
+
+    def test_the_answer_to_an_earlier_write_brings_no_object_back(self, story: Chronicle, book: Notebook) -> None:
+        story.add("delete", SITES, LOW, uid=LOW, removed=True, user_agent="chaos/1")
+        story.add("update", SITES, LOW, uid=LOW, resource_version="27", user_agent="kubectl/1")
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="30", user_agent="kubectl/1")
+        self.view(book, "30", **{HIGH: "30"})
+        assert judged("I14", story, book.notes).outcome == HELD
+
     def test_of_two_deletions_in_a_row_the_second_one_is_later(self, story: Chronicle, book: Notebook) -> None:
         """Neither answer names the deletion's own version."""
         for uid, version in ((HIGH, "21"), (LOW, "25")):
