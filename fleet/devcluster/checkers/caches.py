@@ -62,6 +62,11 @@ class CacheEqualsServer(Invariant):
         self._hidden: set[Collection] = set()
         self._listed_since: set[Collection] = set()
         """Views that had a list of their own since events of a shared stream were hidden."""
+        self._of_now: set[Collection] | None = None
+        """Since the server was restored: views that have been listed after it. None: it was not."""
+
+    def hears_restored(self, entry: Entry) -> None:
+        self._of_now = set()
 
     def hears_gap(self, entry: Entry) -> None:
         self._histories.clear()
@@ -109,10 +114,12 @@ class CacheEqualsServer(Invariant):
         if note.what == "listed":
             self._hidden.discard(where)
             self._listed_since.add(where)
+            if self._of_now is not None:
+                self._of_now.add(where)
         if note.what != "view" or note.outcome not in _COMPARED or note.objects is None:
             return
-        if not note.version.isdecimal():
-            return
+        if not note.version.isdecimal() or (self._of_now is not None and where not in self._of_now):
+            return  # of a history that is no more, which its worker has not noticed yet
         if where not in self._hidden and (where.shared not in self._hidden or where in self._listed_since):
             self._views.append(note)
 
