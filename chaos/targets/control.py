@@ -40,10 +40,11 @@ class Control:
         made = self._listed("POST", PATH, [dict(each) for each in faults])
         return [each.id for each in made]
 
-    def stage(self, fault: Mapping[str, Any]) -> None:
-        """Puts a fault in force that is to strike nobody, and of which `struck` says nothing: that it is there makes a
-        front end stale."""
-        self._staged.update(self.inject(fault))
+    def stage(self, fault: Mapping[str, Any]) -> list[int]:
+        """Puts a fault in force of which `struck` says nothing, since it is a part of something else. Its number."""
+        numbers = self.inject(fault)
+        self._staged.update(numbers)
+        return numbers
 
     def release(self, numbers: Sequence[int]) -> None:
         in_force = {each.id for each in self._listed("GET", PATH)}

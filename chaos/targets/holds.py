@@ -56,7 +56,9 @@ class EmbeddedHold:
         """It ends with the fault."""
 
     def compact(self) -> None:
+        """Watches break, as when a real API server begins anew: an open one has all of its history before it."""
         self.control.storage("compact")
+        self.control.release(self.control.stage({"fault": "cut", "match": {"verbs": ["watch"]}}))
 
     def back_up(self) -> None:
         self.control.storage("back-up")

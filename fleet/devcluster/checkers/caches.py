@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from fleet.devcluster.invariants.bounds import Bounds
@@ -62,6 +62,11 @@ class CacheEqualsServer(Invariant):
         self._hidden: set[Collection] = set()
         self._listed_since: set[Collection] = set()
         """Views that had a list of their own since events of a shared stream were hidden."""
+        self._of_now: set[Collection] | None = None
+        """Since the server was restored: views that have been listed after it. None: it was not."""
+
+    def hears_restored(self, entry: Entry) -> None:
+        self._of_now = set()
 
     def hears_gap(self, entry: Entry) -> None:
         self._histories.clear()
@@ -80,12 +85,13 @@ class CacheEqualsServer(Invariant):
             # It may have been carried out: what is known of the kind may be old.
             for each in [each for each in self._histories if each[0] == kind_of(entry.resource)]:
                 del self._histories[each]
-        if not entry.succeeded or not entry.uid or not entry.resource_version.isdecimal():
+        version = int(entry.resource_version) if entry.resource_version.isdecimal() else 0
+        # A real server answers the removal of a custom resource without its version.
+        if not entry.succeeded or not entry.uid or not (version or entry.removed):
             return
         slot = kind_of(entry.resource), _hash(entry.uid) >> _SLOT_BITS
         history = self._histories[slot].setdefault(entry.uid, [])
         self._namespaces[entry.uid] = entry.namespace
-        version = int(entry.resource_version)
         self._highest = max(self._highest, version)
         if entry.verb == "create":
             history.append((0, ""))
@@ -94,7 +100,7 @@ class CacheEqualsServer(Invariant):
             # the answer.
             self._highest += 1
             history.append((self._highest, ""))
-        elif not history or history[-1][0] < version:
+        elif not history or (history[-1][0] < version and not _gone(history)):
             history.append((version, entry.resource_version))
         while self._views and self._highest >= int(self._views[0].version) + self._PAST:
             view = self._views.popleft()
@@ -108,10 +114,12 @@ class CacheEqualsServer(Invariant):
         if note.what == "listed":
             self._hidden.discard(where)
             self._listed_since.add(where)
+            if self._of_now is not None:
+                self._of_now.add(where)
         if note.what != "view" or note.outcome not in _COMPARED or note.objects is None:
             return
-        if not note.version.isdecimal():
-            return
+        if not note.version.isdecimal() or (self._of_now is not None and where not in self._of_now):
+            return  # of a history that is no more, which its worker has not noticed yet
         if where not in self._hidden and (where.shared not in self._hidden or where in self._listed_since):
             self._views.append(note)
 
@@ -149,6 +157,12 @@ class CacheEqualsServer(Invariant):
                 where = f"the view of {view.resource} {view.range} on {view.member}, at {view.version},"
                 wrong.append(f"{where} has {uid} at {held or 'no version'}; the server had {wanted or 'none'}")
         return compared, wrong
+
+
+def _gone(history: Sequence[tuple[int, str]]) -> bool:
+    """For good: the answer to a write of before may come behind that of the removal."""
+    version, text = history[-1]
+    return bool(version) and not text
 
 
 class Alternating(Invariant):

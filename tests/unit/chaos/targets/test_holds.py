@@ -19,8 +19,12 @@ class Heard:
     def storage(self, act: str) -> None:
         self.said.append(act)
 
-    def stage(self, fault: dict[str, Any]) -> None:
-        self.said.append(fault["replica"])
+    def stage(self, fault: dict[str, Any]) -> list[int]:
+        self.said.append(fault.get("replica", fault["fault"]))
+        return [3]
+
+    def release(self, numbers: list[int]) -> None:
+        self.said.append(numbers)
 
 
 class Plane:
@@ -49,7 +53,7 @@ def test_an_embedded_server_is_asked_through_its_control_endpoint() -> None:
     hold.compact()
     hold.back_up()
     hold.restore()
-    assert heard.said == ["dev-2", "compact", "back-up", "restore"]
+    assert heard.said == ["dev-2", "compact", "cut", [3], "back-up", "restore"]
 
 
 def test_a_control_plane_begins_anew_and_the_recorder_hears_of_its_going_back(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
-from fleet.devcluster.recording.journal import FAULT, HIDDEN
+from fleet.devcluster.recording.journal import FAULT, HIDDEN, RESTORED
 from shards.journal import Note
 from shards.keyrange import SPACE, KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
@@ -63,6 +63,30 @@ class TestCacheEqualsServer:
         story.add("create", SITES, "other", uid=HIGH, resource_version="27", user_agent="kubectl/1")
         self.view(book, "27", **{LOW: "25"})
         assert judged("I14", story, book.notes).outcome == BROKEN
+
+    def test_a_view_of_before_a_restore_is_not_compared_until_it_is_listed(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        story.add(RESTORED, "", "")
+        story.add("update", SITES, LOW, uid=LOW, resource_version="22", user_agent="kubectl/1")
+        self.view(book, "30", **{LOW: "25"})
+        assert judged("I14", story, book.notes).outcome == NOT_JUDGED
+        book.write("listed", resource=SITES)
+        self.view(book, "22", **{LOW: "20"})
+        assert judged("I14", story, book.notes).outcome == BROKEN
+
+    def test_a_removal_whose_answer_names_no_version_is_one(self, story: Chronicle, book: Notebook) -> None:
+        story.add("delete", SITES, LOW, uid=LOW, removed=True, user_agent="chaos/1")
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="27", user_agent="kubectl/1")
+        self.view(book, "27", **{HIGH: "27"})
+        assert judged("I14", story, book.notes).outcome == HELD
+
+    def test_the_answer_to_an_earlier_write_brings_no_object_back(self, story: Chronicle, book: Notebook) -> None:
+        story.add("delete", SITES, LOW, uid=LOW, removed=True, user_agent="chaos/1")
+        story.add("update", SITES, LOW, uid=LOW, resource_version="27", user_agent="kubectl/1")
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="30", user_agent="kubectl/1")
+        self.view(book, "30", **{HIGH: "30"})
+        assert judged("I14", story, book.notes).outcome == HELD
 
     def test_of_two_deletions_in_a_row_the_second_one_is_later(self, story: Chronicle, book: Notebook) -> None:
         """Neither answer names the deletion's own version."""
