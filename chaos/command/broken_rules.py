@@ -3,7 +3,6 @@ supervisors, watches, credentials and clocks."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import shards.clock
+from chaos.command import broken_views
 from chaos.simulation.removals import REMOVALS
 from chaos.simulation.removals.removal import Removal, Swap, always
 from fleet.office import coordinator
@@ -19,14 +19,14 @@ from fleet.processes.restarts import RestartPolicy
 from fleet.rules import agenda
 from fleet.workers import member, worker
 from fleet.workers.watchdog import Watchdog
-from shards.errors import ApiError, Expired, Unreachable
+from shards.errors import ApiError
 from shards.informers.informer import Informer
 from shards.queue.suspects import Suspects
 from shards.queue.workqueue import WorkQueue
+from shards.stores.store import StoreWriter
 from shards.transport import http_transport
 from shards.transport.credentials import Access, Credentials
 from shards.watching.watch import WatchMachine
-from shards.watching.watch_requests import CheckHistory, ListPage
 
 Rule = Callable[..., Any]
 
@@ -95,64 +95,6 @@ def _not_replaced(replaced: Rule) -> Rule:
         return False
 
     return refused
-
-
-# -- views -----------------------------------------------------------------------------------------------------------
-
-
-def _asks_where_it_stands(failed: Rule) -> Rule:
-    """What is told that its version is no more asks for one that is, as after a connection that broke."""
-
-    def told(self: WatchMachine, error: Any, lasted: float = 0.0) -> None:
-        lost = isinstance(error, Expired) and not self.listing
-        failed(self, Unreachable("the watch has expired", maybe_applied=False) if lost else error, lasted)
-
-    return told
-
-
-def _goes_on_from_there(checked: Rule) -> Rule:
-    def adopted(self: WatchMachine, version: str) -> None:
-        checked(self, version)
-        if self.complete:
-            self.version = version
-
-    return adopted
-
-
-def _of_any_cache(request: Rule) -> Rule:
-    """Whether a history was lost is asked of a server that need not know."""
-
-    def asked(self: WatchMachine) -> Any:
-        found = request(self)
-        if isinstance(found, CheckHistory):
-            return CheckHistory((*found.query, ("resourceVersion", "0")))
-        return found
-
-    return asked
-
-
-def _half_a_list(lists: Rule) -> Rule:
-    """A list whose later pages cannot be had any more is taken for whole."""
-
-    async def listed(self: Informer, request: ListPage) -> None:
-        try:
-            await lists(self, request)
-        except Expired:
-            if request.first or self._gathering is None:
-                raise
-            self._machine.streamed(self._machine._lists._version)
-            self._machine._lists.begin()
-            self._machine.mode = self._machine.mode.WATCH
-            await self._listed(self._gathering)
-
-    return listed
-
-
-def _never_confirmed(keep_confirmed: Rule) -> Rule:
-    async def waits(view: Any, lease_seconds: float, clock: Any, *, wanted: Any = None) -> None:
-        await asyncio.Event().wait()
-
-    return waits
 
 
 # -- queues ----------------------------------------------------------------------------------------------------------
@@ -233,29 +175,43 @@ RULES: Mapping[str, Removal] = {
             _rule(
                 "resume-at-the-newest",
                 "5.1",
-                "A watch goes on from the version that its view is at; where that is no more, a list follows.",
-                (WatchMachine, "failed", _asks_where_it_stands),
-                (WatchMachine, "checked", _goes_on_from_there),
+                "A watch goes on from the version that its view is at.",
+                (WatchMachine, "failed", broken_views.asks_where_it_stands),
+                (WatchMachine, "checked", broken_views.goes_on_from_there),
+            ),
+            _rule(
+                "expired-is-skipped",
+                "5.1",
+                "Where the version of a view is no more, a list follows.",
+                (WatchMachine, "failed", broken_views.asks_where_it_stands),
+                (WatchMachine, "checked", broken_views.goes_on_from_there_if_expired),
             ),
             _rule(
                 "caches-are-believed",
                 "5.1",
                 "A view asks nobody who may know less than it does.",
-                (WatchMachine, "_request", _of_any_cache),
+                (WatchMachine, "_request", broken_views.of_any_cache),
                 *REMOVALS["lists-of-any-cache"].swaps,
+            ),
+            _rule(
+                "what-left-is-kept",
+                "5.2",
+                "An object that has left what the fleet selects is gone for it.",
+                (StoreWriter, "delete", broken_views.what_left_is_kept),
             ),
             _rule(
                 "half-a-list",
                 "5.1",
                 "Nothing is concluded from a list that is not whole.",
-                (Informer, "_list", _half_a_list),
+                (Informer, "_list", broken_views.half_a_list),
             ),
             _rule(
                 "no-live-lists",
                 "R13",
-                "A view of records that hears nothing is confirmed by a live list.",
-                (worker, "keep_confirmed", _never_confirmed),
-                (coordinator, "keep_confirmed", _never_confirmed),
+                "A view of records that hears nothing is confirmed by a live list, and nobody renews without it.",
+                (worker, "keep_confirmed", broken_views.never_confirmed),
+                (coordinator, "keep_confirmed", broken_views.never_confirmed),
+                *REMOVALS["renew-while-blind"].swaps,
             ),
             _rule(
                 "failed-is-forgotten",

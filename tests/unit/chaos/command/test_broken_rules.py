@@ -13,7 +13,7 @@ from chaos.command.broken_rules import RULES
 from chaos.simulation.removals import REMOVALS
 from fleet.processes.restarts import RestartPolicy
 from fleet.workers import member
-from shards.errors import ConfigError, Expired
+from shards.errors import ConfigError, Expired, Unreachable
 from shards.transport import http_transport
 from shards.watching.watch import Mode, WatchMachine
 from shards.watching.watch_requests import CheckHistory
@@ -64,8 +64,9 @@ def watching() -> WatchMachine:
     return machine
 
 
-def test_a_watch_goes_on_where_the_server_is_and_misses_what_was_between() -> None:
-    with RULES["resume-at-the-newest"].remove():
+@pytest.mark.parametrize("rule", ["resume-at-the-newest", "expired-is-skipped"])
+def test_a_watch_that_expired_goes_on_where_the_server_is_and_misses_what_was_between(rule: str) -> None:
+    with RULES[rule].remove():
         machine = watching()
         machine.failed(Expired(410))
         assert machine.mode is Mode.CHECK
@@ -74,6 +75,15 @@ def test_a_watch_goes_on_where_the_server_is_and_misses_what_was_between() -> No
     machine = watching()
     machine.failed(Expired(410))
     assert (machine.mode, machine.complete) == (Mode.PAGES, False)
+
+
+@pytest.mark.parametrize(("rule", "version"), [("resume-at-the-newest", "20"), ("expired-is-skipped", "10")])
+def test_a_watch_that_broke_goes_on_where_the_server_is_or_where_it_was(rule: str, version: str) -> None:
+    with RULES[rule].remove():
+        machine = watching()
+        machine.failed(Unreachable("cut"))
+        machine.checked("20")
+        assert (machine.mode, machine.version) == (Mode.WATCH, version)
 
 
 def test_whoever_answers_is_believed() -> None:
