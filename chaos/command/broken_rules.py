@@ -154,6 +154,13 @@ RULES: Mapping[str, Removal] = {
                 *REMOVALS["release-without-standby"].swaps,
             ),
             _rule(
+                "restore-goes-unnoticed",
+                "R14, decision 23",
+                "After a restore, or a renewal that it never sent, a member drops everything.",
+                *REMOVALS["restored-goes-on"].swaps,
+                *REMOVALS["expelled-goes-on"].swaps,
+            ),
+            _rule(
                 "time-of-day",
                 "3.1",
                 "Leases are measured by a clock that nobody sets.",
