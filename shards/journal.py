@@ -38,7 +38,7 @@ class Note(msgspec.Struct, gc=False, omit_defaults=True):
     change               a view moved and its handlers were told. cause: added, modified or deleted; outcome: what
                          told of it: list or event. uid, key, version
     view                 what a view holds. objects: versions by UID. version: of the view. outcome: "whole" where its
-                         range is all that filters it
+                         range is all that filters it, "namespace" where only the namespace `key` does beside it
                          Lines of a view name its resource and range; role: what the objects are to their controllers
     hook                 an author's function failed, or took too long: outcome. cause: which one. key: of the object;
                          "handler" is the fleet's own. As often as the log has it

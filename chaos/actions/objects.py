@@ -88,7 +88,7 @@ def label_objects(count: int, away: bool, target: Target = RUNNING) -> dict[str,
         raise TargetFailed(f"there are {len(names)} such objects, which is less than {count}")
     for name in names:
         _patch(target, name, {"metadata": {"labels": {LABEL: "true" if away else None}}})
-    return {"objects": names}
+    return {"objects": len(names)}
 
 
 def delete_pages(target: Target = RUNNING) -> dict[str, Any]:

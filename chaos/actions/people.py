@@ -6,7 +6,7 @@ from typing import Any
 
 from chaos.targets.ownership import owned_share
 from chaos.targets.running import RUNNING
-from chaos.targets.target import Target
+from chaos.targets.target import Target, TargetFailed
 
 LOOK_SECONDS = 0.1
 
@@ -15,6 +15,14 @@ def add_objects(count: int, target: Target = RUNNING) -> dict[str, Any]:
     """Makes that many more primary objects, for the workers to be busy with. Does not wait for the fleet."""
     target.people.add(count)
     return {"added": count}
+
+
+def remove_objects(count: int, target: Target = RUNNING) -> dict[str, Any]:
+    """So many of the oldest primary objects go. Raises TargetFailed where there are fewer."""
+    removed = target.people.remove(count)
+    if len(removed) < count:
+        raise TargetFailed(f"there were {len(removed)} objects to remove, which is less than {count}")
+    return {"removed": len(removed)}
 
 
 def change_objects(per_second: float, target: Target = RUNNING) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def storm(
     """
     seed = seed or SystemRandom().randrange(1, _SEEDS)
     click.echo(f"  storm of {seconds:g} s, seed {seed}", err=True)
-    weather = _Weather(target, Random(seed))
+    weather = _Weather(target)
     began = target.now()
     strikes, clear = 0, True
     try:
@@ -39,7 +39,8 @@ def storm(
             weather.end_until(due)
             clear = double_acts(target) == 0
             if clear:
-                weather.strike()
+                # Of its own, so that what could not be done before changes nothing of what is drawn now.
+                weather.strike(Random(f"{seed}.{strikes}"))
             strikes += 1
         weather.end_until(began + seconds if clear else target.now())
     finally:
@@ -63,7 +64,6 @@ class _Weather:
     """Gusts that blow now, and what became of those before."""
 
     target: Target
-    rng: Random
     struck: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
     refusals: list[str] = field(default_factory=list)
@@ -72,10 +72,10 @@ class _Weather:
     _blowing: list[tuple[float, int, End]] = field(default_factory=list)
     """When each is to end, the number of its strike, and what ends it."""
 
-    def strike(self) -> None:
+    def strike(self, rng: Random) -> None:
         """One more, and another one where that cannot be done."""
-        for gust in self.rng.sample(GUSTS, len(GUSTS)):
-            if self._begin(gust):
+        for gust in rng.sample(GUSTS, len(GUSTS)):
+            if self._begin(gust, rng):
                 return
 
     def end_until(self, due: float) -> None:
@@ -91,15 +91,15 @@ class _Weather:
             _, number, end = heapq.heappop(self._blowing)
             self._end(number, end)
 
-    def _begin(self, gust: Gust) -> bool:
+    def _begin(self, gust: Gust, rng: Random) -> bool:
         try:
-            what, end = gust.begin(self.target, self.rng)
+            what, end = gust.begin(self.target, rng)
         except ShardError as error:
             self.missed[gust.name] += 1
             self.refusals.append(f"{gust.name}: {error}")
             del self.refusals[: -len(GUSTS)]
             return False
-        seconds = self.rng.uniform(*gust.seconds)
+        seconds = rng.uniform(*gust.seconds)
         self.struck[gust.name] += 1
         click.echo(f"  storm   {gust.name}: {what}, {seconds:.1f} s", err=True)
         heapq.heappush(self._blowing, (self.target.now() + seconds, len(self.strikes), end))

@@ -58,7 +58,7 @@ def _strikes(output: Any, zero: float, ended: float) -> Iterator[Band]:
     """See `chaos.running.journal.STRIKES`."""
     for each in output.get(STRIKES) or [] if isinstance(output, dict) else []:
         began, until = float(each["at"]) - zero, each.get("until")
-        end = ended if until is None else min(float(until) - zero, ended)
+        end = began if until is None else min(float(until) - zero, ended)
         yield Band(HARM, str(each["what"]), began, max(began, end), str(each.get("detail", "")))
 
 

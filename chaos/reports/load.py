@@ -10,6 +10,8 @@ from chaos.reports.story import IDLE, Load, Moment, Row
 
 MOMENTS = 240
 """About so many buckets at most: what a page shows side by side."""
+_ENOUGH = 10
+"""Reconciles, for a p99 of a moment to be worth telling."""
 _BUCKETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
@@ -37,7 +39,8 @@ def load_of(found: Reconciles, rows: Sequence[Row], *, zero: float, began: float
         at = began + index * width
         p50, p99, longest = _percentile(taken, 50), _percentile(taken, 99), taken[-1] if taken else None
         moments.append(Moment(at, len(taken), p50, p99, longest, waiting[index], running[index], idle[index]))
-    every = sorted(took for taken in seconds for took in taken)
+    start = math.ceil(max(0.0, -began) / width - 1e-9)  # what was before the start is shown, and not counted
+    every = sorted(took for taken in seconds[start:] for took in taken)
     return Load(
         width,
         tuple(moments),
@@ -46,6 +49,9 @@ def load_of(found: Reconciles, rows: Sequence[Row], *, zero: float, began: float
         _percentile(every, 99),
         every[-1] if every else None,
         noted=bool(found.runs),
+        worst=max(
+            (each for each in moments[start:] if each.ended >= _ENOUGH), key=lambda each: each.p99 or 0.0, default=None
+        ),
     )
 
 

@@ -20,7 +20,7 @@ def markdown_of(stories: Sequence[Story]) -> str:
     held = sum(each.passed for each in stories)
     lines = [f"## Chaos: {held} of {said.counted(len(stories), 'experiment')} held", ""]
     lines += _table(
-        ("", "Experiment", "Outcome", "Broken", "Longest gap", "p99 of reconciles"),
+        ("", "Experiment", "Outcome", "Broken", "Longest gap", "p99 of reconciles", "Worst p99"),
         (
             (
                 "\N{WHITE HEAVY CHECK MARK}" if each.passed else "\N{CROSS MARK}",
@@ -29,6 +29,7 @@ def markdown_of(stories: Sequence[Story]) -> str:
                 ", ".join(judgement.id for judgement in each.broken) or "none",
                 said.seconds(each.longest_lapse_seconds) if each.lapses else "none",
                 said.seconds(each.load.p99),
+                said.seconds(each.load.worst.p99 if each.load.worst else None),
             )
             for each in stories
         ),

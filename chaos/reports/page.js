@@ -1,5 +1,6 @@
 "use strict";
 // Zoom, and words about what is under the cursor. Without it the page shows everything there is, once.
+const narrow = matchMedia("(max-width: 640px)");
 for (const figure of document.querySelectorAll(".timeline")) {
   const facts = JSON.parse(figure.querySelector(".facts").textContent);
   const plots = figure.querySelector(".plots");
@@ -11,11 +12,16 @@ for (const figure of document.querySelectorAll(".timeline")) {
   const names = figure.querySelector(".names");
   const axes = [...figure.querySelectorAll(".axis .plot")];
   const drawings = [...plots.querySelectorAll("svg")];
+  const lanes = figure.querySelector(".lanes");
+  const behind = figure.querySelector(".behind");
+  const bands = [...lanes.querySelectorAll(".band")];
   const placed = [...plots.querySelectorAll("[data-a]")].filter((each) => !each.closest(".axis"));
   const whole = facts.ended - facts.began;
   const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
   const KINDS = {opening: "is opening it", owned: "owns it", draining: "is draining it", dead: "holds it, and is dead",
     frozen: "holds it, and stands still", unowned: "nobody holds it"};
+  const LANES = 8, LANE_PIXELS = 18, SHADED = 40, NAMED = 80, LONG_SECONDS = 600, PAPER_PIXELS = 780;
+  const RUG = ["action", "fault", "harm"];
   let from = facts.began, to = facts.ended, at = null, row = 0, taller = false;
 
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -27,6 +33,39 @@ for (const figure of document.querySelectorAll(".timeline")) {
     return seconds.toFixed(seconds < 10 ? 2 : 1) + " s";
   };
 
+  // A time as on the axis, with at most so many digits behind the point.
+  function clock(time, digits) {
+    if (facts.ended < LONG_SECONDS) return String(+time.toFixed(3));
+    const [whole, part] = Math.abs(time).toFixed(digits).split(".");
+    const rest = part ? "." + part.replace(/0+$/, "") : "";
+    return (time < 0 ? "-" : "") + Math.floor(whole / 60) + ":" + String(whole % 60).padStart(2, "0") + rest.replace(/\.$/, "");
+  }
+
+  // Bands that would cover each other get lanes of their own; what finds no room is a mark without words.
+  function drawBands(room = plotWidth() || 1000) {
+    const words = !narrow.matches;
+    const free = new Array(LANES).fill(-Infinity);
+    const seen = bands.filter((each) => each.style.display !== "none");
+    const rug = seen.length > NAMED;  // one lane a kind, without words
+    let used = rug ? RUG.length : 0;
+    for (const each of seen) {
+      const left = share(Number(each.dataset.a)) * room, width = (share(Number(each.dataset.b)) - share(Number(each.dataset.a))) * room;
+      const label = 22 + (words ? each.querySelector("b").textContent.length * 6.4 + 8 : 0);
+      let lane = rug ? -1 : free.findIndex((end) => end <= Math.max(left, 0));
+      each.classList.toggle("crowded", lane < 0);
+      if (rug) {
+        each.style.top = RUG.findIndex((kind) => each.classList.contains(kind)) * LANE_PIXELS + "px";
+        continue;
+      }
+      if (lane < 0) lane = free.indexOf(Math.min(...free));
+      else free[lane] = Math.max(left, 0) + Math.max(Math.min(width + Math.min(left, 0), room), label);
+      each.style.top = lane * LANE_PIXELS + "px";
+      used = Math.max(used, lane + 1);
+    }
+    lanes.style.height = Math.max(1, used) * LANE_PIXELS + "px";
+    behind.classList.toggle("busy", seen.length > SHADED);
+  }
+
   function drawAxis() {
     const room = axes[0].clientWidth || 1000;
     const step = STEPS.find((each) => (to - from) / each <= room / 68) || (to - from) / 8;
@@ -35,9 +74,9 @@ for (const figure of document.querySelectorAll(".timeline")) {
     for (const axis of axes) {
       axis.replaceChildren(...marks.map((time) => {
         const mark = document.createElement("span");
-        mark.textContent = Math.abs(time) < 600 || step < 1 ? String(+time.toFixed(3))
-          : Math.floor(time / 60) + ":" + String(Math.floor(time % 60)).padStart(2, "0");
+        mark.textContent = clock(time, step < 1 ? 3 : 0);
         mark.style.left = share(time) * 100 + "%";
+        mark.classList.toggle("last", share(time) > 0.96);
         return mark;
       }));
     }
@@ -53,8 +92,12 @@ for (const figure of document.querySelectorAll(".timeline")) {
       if (!inside) continue;
       const first = each.classList.contains("place") ? share(begin) : clamp(share(begin), 0, 1);
       each.style.left = first * 100 + "%";
-      if (each.dataset.b !== undefined) each.style.width = (clamp(share(end), 0, 1) - first) * 100 + "%";
+      if (each.dataset.b === undefined) continue;
+      const width = clamp(share(end), 0, 1) - first;
+      each.style.width = width * 100 + "%";
+      if (each.parentElement.classList.contains("holders")) each.classList.toggle("tiny", width * plotWidth() < each.textContent.length * 6.6 + 6);
     }
+    drawBands();
     let labelled = -Infinity;
     for (const each of placed.filter((one) => one.classList.contains("place") && one.style.display === "")) {
       const where = share(Number(each.dataset.a)) * plotWidth(), near = where - labelled < 40;
@@ -90,7 +133,7 @@ for (const figure of document.querySelectorAll(".timeline")) {
   function tell(withRow) {
     const lines = [];
     const moment = facts.moments[Math.floor((at - facts.began) / facts.bucket)];
-    let head = "At " + at.toFixed(to - from < 5 ? 3 : 2) + " s";
+    let head = "At " + (facts.ended < LONG_SECONDS ? at.toFixed(to - from < 5 ? 3 : 2) + " s" : clock(at, 2));
     if (moment) {
       if (facts.noted) head += `: keys waiting ${moment[4]}, running ${moment[5]}`;
       if (moment[0]) head += `; ${moment[0]} reconciles ended, half within ${shown(moment[1])}, 99 % within ${shown(moment[2])}`;
@@ -109,7 +152,8 @@ for (const figure of document.querySelectorAll(".timeline")) {
       else {
         const member = facts.members[phase[3]];
         text += member ? `${member} (epoch ${phase[4]}) ${KINDS[phase[2]]}` : KINDS[phase[2]];
-        text += `, from ${phase[0].toFixed(2)} to ${phase[1].toFixed(2)} s (${shown(phase[1] - phase[0])})`;
+        const span = facts.ended < LONG_SECONDS ? `${phase[0].toFixed(2)} to ${phase[1].toFixed(2)} s` : `${clock(phase[0], 1)} to ${clock(phase[1], 1)}`;
+        text += `, from ${span} (${shown(phase[1] - phase[0])})`;
         text += phase[5] ? `: ${phase[5]}.` : ".";
       }
       lines.push(text);
@@ -232,6 +276,8 @@ for (const figure of document.querySelectorAll(".timeline")) {
     });
   }
 
+  addEventListener("beforeprint", () => drawBands(Math.min(plotWidth(), PAPER_PIXELS)));
+  addEventListener("afterprint", () => drawBands());
   new ResizeObserver(draw).observe(axes[0]);
   draw();
 }

@@ -86,12 +86,13 @@ def _index(stories: Sequence[Story]) -> Markup:
             " ".join(each.id for each in story.broken) or "\N{EN DASH}",
             said.seconds(story.longest_lapse_seconds) if story.lapses else "none",
             said.seconds(story.load.p99),
+            said.seconds(story.load.worst.p99 if story.load.worst else None),
             said.seconds(story.seconds),
             f"without {story.without}" if story.without else story.title,
         )
         for number, story in enumerate(stories, start=1)
     ]
-    heads = ("Experiment", "Outcome", "Broken", "Longest gap", "p99", "Took", "What must hold")
+    heads = ("Experiment", "Outcome", "Broken", "Longest gap", "p99", "Worst p99", "Took", "What must hold")
     classes = [verdict_class(story) for story in stories]
     return element("nav", tables.table(heads, rows, "index", classes), aria_label="Experiments")
 

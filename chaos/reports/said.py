@@ -48,9 +48,16 @@ def seconds(value: float | None) -> str:
     return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
+LONG_SECONDS = 600.0
+"""From then on times are told in minutes."""
+
+
 def at(value: float) -> str:
-    """A place on the axis."""
-    return f"{value:.2f} s" if abs(value) < 600 else f"{value:.1f} s"
+    """A place on the axis: `12.34 s`, `10:43.2`."""
+    if abs(value) < LONG_SECONDS:
+        return f"{value:.2f} s"
+    minutes, rest = divmod(round(abs(value), 1), 60)
+    return f"{'-' if value < 0 else ''}{minutes:.0f}:{rest:04.1f}"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from chaos.running.journal import ActivityRun, Status
@@ -97,7 +97,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """bucket_seconds: from one moment to the next. p99, longest: over all reconciles; None where none was noted."""
+    """bucket_seconds: from one moment to the next. p50 to longest: over all reconciles since the start; None for none.
+
+    worst: the moment with the highest p99, of those in which enough ended that a p99 says something; None for none.
+    """
 
     bucket_seconds: float
     moments: tuple[Moment, ...]
@@ -106,6 +109,7 @@ class Load:
     p99: float | None = None
     longest: float | None = None
     noted: bool = False
+    worst: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,8 @@ class Words:
 class Story:
     """began, ended: what is shown. attacks: invariants that it is about. excused: those that it takes away.
 
-    lapses: longest first. places: in order of time. without: the rule that the fleet ran without.
+    lapses: longest first. places: in order of time. without: the rule that the fleet ran without. entries, missing: of
+    the recording.
     """
 
     name: str
@@ -168,9 +173,8 @@ class Story:
     promises: str
     places: tuple[Place, ...]
     questions: tuple[Question, ...]
-    activities: tuple[ActivityRun, ...]
-    counts: dict[str, int] = field(default_factory=dict)
-    missing: int = 0
+    entries: int
+    missing: int
 
     @property
     def broken(self) -> tuple[Judgement, ...]:

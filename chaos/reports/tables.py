@@ -110,7 +110,7 @@ def invariants(story: Story, number: int) -> Markup:
     missing = f" {said.counted(story.missing, 'line')} of the recording are missing." if story.missing else ""
     counted = (
         f"{held} held, {len(story.broken)} broken, {unsaid} not judged, from"
-        f" {said.counted(story.counts.get('entries', 0), 'recorded request')}.{missing}"
+        f" {said.counted(story.entries, 'recorded request')}.{missing}"
         " What was not judged is never counted as held."
     )
     heads = ("Id", "Promise", "Verdict", "Checked")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from chaos.reports.bands import bands_of
@@ -22,28 +24,16 @@ LEAD_SECONDS = 1.0
 """Shown of what was before the start."""
 AFTER_SECONDS = 3.0
 """Likewise of what came after the end."""
-_COUNTS = (
-    "overlap_violations",
-    "writes_after_release",
-    "duplicate_child_posts",
-    "duplicate_status_writes",
-    "unattributed_writes",
-    "takeovers",
-    "fleet_writes",
-    "entries",
-)
 
 
 def story_of(journal: Journal, lines: Iterable[Entry | Note]) -> Story:
     """lines: of the recording and of the workers' notes, in order of time. Whatever is missing is told as missing."""
-    heard = Hearing(lines)
+    judged_at = math.inf if journal.judged_at is None else journal.judged_at
+    heard = Hearing(takewhile(lambda line: line.time <= judged_at, lines))
     verdict = journal.verdict or Verdict()
     zero = _seconds_of(journal.start) - journal.clock_offset
-    over = _seconds_of(journal.end or journal.start) - journal.clock_offset
-    ended = max(over, min(over + AFTER_SECONDS, over if heard.last is None else heard.last)) - zero
-    began = -LEAD_SECONDS
-    standing = Standing(heard, journal.harms, zero=zero, began=began, ended=ended)
-    rows = standing.rows(verdict)
+    began, ended = -LEAD_SECONDS, _end(journal, heard) - zero
+    rows = Standing(heard, journal.harms, zero=zero, began=began, ended=ended).rows(verdict)
     bands = bands_of(journal, heard.faults, zero=zero, ended=ended)
     load = load_of(heard.reconciles, rows, zero=zero, began=began, ended=ended)
     places = places_of(verdict, bands, zero=zero, ended=ended)
@@ -86,10 +76,15 @@ def story_of(journal: Journal, lines: Iterable[Entry | Note]) -> Story:
         promises=_text(extension, "promises"),
         places=places,
         questions=questions,
-        activities=(*journal.run, *journal.rollbacks),
-        counts={name: getattr(verdict, name) for name in _COUNTS},
+        entries=verdict.entries,
         missing=verdict.missing,
     )
+
+
+def _end(journal: Journal, heard: Hearing) -> float:
+    """By the recording's clock: what came after the last activity is shown for a little while."""
+    over = _seconds_of(journal.end or journal.start) - journal.clock_offset
+    return max(over, min(over + AFTER_SECONDS, over if heard.last is None else heard.last))
 
 
 def _questions(journal: Journal) -> tuple[Question, ...]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from chaos.reports import drawing, said
-from chaos.reports.bands import ACTION
-from chaos.reports.drawing import CHART_PIXELS, COLOURS
-from chaos.reports.markup import Markup, element, embedded_json, joined
+from chaos.reports import charts, drawing, said
+from chaos.reports.bands import ACTION, FAULT_BAND, HARM
+from chaos.reports.charts import track
+from chaos.reports.drawing import COLOURS
+from chaos.reports.markup import Markup, element, embedded_json
 from chaos.reports.story import IDLE, Band, Kind, Story
 
 LANES = 8
+SHADED = 40
+"""Bands in one picture: more of them would shade everything."""
+NAMED = 80
+"""Likewise: of more of them, only few could be named."""
 _LANE_PIXELS = 18
 _LABEL_PIXELS = 6.4
 """Of one character."""
@@ -18,6 +23,11 @@ _PLOT_PIXELS = 1000.0
 """As wide as a plot is on a desktop; bands are laid out for that."""
 _LABELLED_ROW_PIXELS = 18
 _MEMBERS_SHOWN = 32
+_TINY_PERCENT = 5.0
+"""Of the axis: too short for a name."""
+_LAST_PERCENT = 96.0
+"""Of the axis: what is marked behind that has no room to its right."""
+_RUG = (ACTION, FAULT_BAND, HARM)
 
 
 def timeline(story: Story, number: int) -> Markup:
@@ -27,9 +37,9 @@ def timeline(story: Story, number: int) -> Markup:
         _bands(story),
         _places(story),
         _shards(story),
-        _idle(story),
-        _latency(story),
-        _queue(story),
+        charts.idle(story),
+        charts.latency(story),
+        charts.queue(story),
         _axis(story, "bottom"),
     ]
     plots = element(
@@ -128,24 +138,25 @@ def _legend(story: Story) -> Markup:
     )
 
 
-def _track(kind: str, name: Sequence[str], plot: Sequence[str]) -> Markup:
-    return element(
-        "div", element("div", *name, class_="name"), element("div", *plot, class_="plot"), class_=f"track {kind}"
-    )
-
-
 def _axis(story: Story, where: str) -> Markup:
     marks = [
-        element("span", _tick(at), data_a=at, style=f"left:{drawing.percent(story, at)}")
+        element(
+            "span",
+            _tick(at, story.ended),
+            class_="last" if float(drawing.percent(story, at)[:-1]) > _LAST_PERCENT else None,
+            data_a=at,
+            style=f"left:{drawing.percent(story, at)}",
+        )
         for at in drawing.ticks(story.began, story.ended)
     ]
-    return _track(f"axis {where}", ["seconds" if story.ended < 600 else "min:s"], marks)
+    return track(f"axis {where}", ["seconds" if story.ended < said.LONG_SECONDS else "min:s"], marks)
 
 
-def _tick(at: float) -> str:
-    if abs(at) < 600:
+def _tick(at: float, ended: float) -> str:
+    if ended < said.LONG_SECONDS:
         return f"{at:g}"
-    return f"{int(at // 60)}:{int(at % 60):02d}"
+    minutes, rest = divmod(abs(at), 60)
+    return f"{'-' if at < 0 else ''}{minutes:.0f}:{rest:02.0f}"
 
 
 def _behind(story: Story) -> Markup:
@@ -158,11 +169,17 @@ def _behind(story: Story) -> Markup:
             boxes.append(f"M{x} 0h{max(1, end - x)}v{height}h-{max(1, end - x)}z")
     start = drawing.milliseconds(-story.began)
     inside = f'<path d="{"".join(boxes)}"/><path class="zero" d="M{start} 0v{height}"/>'
-    return element("div", Markup(drawing.svg(story, height, inside, "shade")), class_="behind")
+    busy = " busy" if len(story.bands) > SHADED else ""
+    return element("div", Markup(drawing.svg(story, height, inside, "shade")), class_=f"behind{busy}")
 
 
 def laned(bands: Sequence[Band], seconds: float) -> list[tuple[Band, int, bool]]:
-    """Each with its lane, and whether there is room for its label. seconds: that the picture shows."""
+    """Each with its lane, and whether there is room for its label. seconds: that the picture shows.
+
+    Where there are very many, each kind has a lane, without labels.
+    """
+    if len(bands) > NAMED:
+        return [(band, _RUG.index(band.kind), False) for band in bands]
     free = [float("-inf")] * LANES
     found = []
     for band in bands:
@@ -189,8 +206,8 @@ def _bands(story: Story) -> Markup:
             element(
                 "span",
                 element("i", str(number)),
-                element("b", band.label) if roomy else "",
-                class_=f"band {band.kind}{' failed' if band.failed else ''}",
+                element("b", band.label),
+                class_=f"band {band.kind}{' failed' if band.failed else ''}{'' if roomy else ' crowded'}",
                 data_a=round(band.began, 3),
                 data_b=round(band.ended, 3),
                 title=f"{band.label}: {band.detail}" if band.detail else band.label,
@@ -198,7 +215,8 @@ def _bands(story: Story) -> Markup:
             )
         )
     plot = element("div", *made, class_="lanes", style=f"height:{lanes * _LANE_PIXELS}px")
-    return _track("bands", ["Done and wrong"], [plot])
+    name = ["Done and wrong", *([": zoom for names"] if len(story.bands) > NAMED else [])]
+    return track("bands", name, [plot])
 
 
 def _places(story: Story) -> Markup:
@@ -220,7 +238,7 @@ def _places(story: Story) -> Markup:
         )
         for place, label in zip(story.places, named, strict=True)
     ]
-    return _track("places", ["Found broken"], made)
+    return track("places", ["Found broken"], made)
 
 
 def _shards(story: Story) -> Markup:
@@ -232,7 +250,7 @@ def _shards(story: Story) -> Markup:
     ]
     labels = list(_holders(story)) if height >= _LABELLED_ROW_PIXELS else []
     empty = [] if story.rows else [element("p", "The recording tells of no shard.", class_="empty")]
-    return _track(
+    return track(
         "rows",
         [element("div", *names, class_="names", style=f"height:{total}px;--row:{height}px")],
         [Markup(drawing.shards(story)), element("div", *labels, class_="holders"), *empty],
@@ -248,77 +266,12 @@ def _holders(story: Story) -> Iterator[Markup]:
                 continue
             left, right = drawing.percent(story, phase.began), drawing.percent(story, phase.ended)
             width = float(right[:-1]) - float(left[:-1])
-            if width < 0.4:
-                continue
             colour = story.members.index(phase.member) % COLOURS
             yield element(
                 "span",
                 f"{phase.member} \N{MIDDLE DOT} {phase.epoch}",
-                class_=f"on{colour}",
+                class_=f"on{colour}{' tiny' if width < _TINY_PERCENT else ''}",
                 data_a=round(phase.began, 3),
                 data_b=round(phase.ended, 3),
                 style=f"left:{left};width:{width:.3f}%;top:{index / count * 100:.3f}%;height:{100 / count:.3f}%",
             )
-
-
-def _chart(story: Story, kind: str, name: str, top: str, bottom: str, inside: str) -> Markup:
-    title = [element("b", name), element("span", top, class_="top"), element("span", bottom, class_="bottom")]
-    return _track(f"chart {kind}", title, [Markup(drawing.svg(story, CHART_PIXELS, inside, kind))])
-
-
-def _idle(story: Story) -> Markup:
-    values = [float(each.idle) for each in story.load.moments]
-    top = min(drawing.rounded_up(max(values, default=0.0) or 1), max(1, len(story.rows)))
-    path = drawing.area(story, values, drawing.linear(top), CHART_PIXELS - 1)
-    return _chart(story, "idle", "Shards nobody works on", str(top), "0", f'<path class="area" d="{path}"/>')
-
-
-def _latency(story: Story) -> Markup:
-    moments = story.load.moments
-    if not story.load.noted:
-        return _nothing("latency", "Reconcile latency")
-    low, high = drawing.decades([value for each in moments for value in (each.p50, each.p99) if value is not None])
-    scale = drawing.logarithmic(low, high)
-    lines = joined(
-        Markup(f'<path class="{name}" d="{drawing.steps(story, values, scale)}"/>')
-        for name, values in (
-            ("p99", drawing.column(moments, lambda each: each.p99)),
-            ("p50", drawing.column(moments, lambda each: each.p50)),
-        )
-    )
-    key = element("span", element("i", class_="p50"), "50 %", element("i", class_="p99"), "99 %", class_="lines")
-    title = [
-        element("b", "Reconcile latency"),
-        key,
-        element("span", said.seconds(high), class_="top"),
-        element("span", said.seconds(low), class_="bottom"),
-    ]
-    return _track("chart latency", title, [Markup(drawing.svg(story, CHART_PIXELS, lines, "latency"))])
-
-
-def _queue(story: Story) -> Markup:
-    if not story.load.noted:
-        return _nothing("queue", "Keys")
-    waiting = [float(each.waiting) for each in story.load.moments]
-    running = [float(each.running) for each in story.load.moments]
-    top = drawing.rounded_up(max([*waiting, *running], default=0.0) or 1)
-    scale = drawing.linear(top)
-    inside = (
-        f'<path class="area" d="{drawing.area(story, waiting, scale, CHART_PIXELS - 1)}"/>'
-        f'<path class="running" d="{drawing.steps(story, running, scale)}"/>'
-    )
-    key = element(
-        "span", element("i", class_="waiting"), "waiting", element("i", class_="running"), "running", class_="lines"
-    )
-    title = [
-        element("b", "Keys"),
-        key,
-        element("span", str(top), class_="top"),
-        element("span", "0", class_="bottom"),
-    ]
-    return _track("chart queue", title, [Markup(drawing.svg(story, CHART_PIXELS, inside, "queue"))])
-
-
-def _nothing(kind: str, name: str) -> Markup:
-    note = element("p", "The workers noted nothing: their journals are not there.", class_="empty")
-    return _track(f"chart {kind}", [element("b", name)], [note])

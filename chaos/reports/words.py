@@ -42,7 +42,12 @@ def words_of(
     excused: Sequence[str],
 ) -> Words:
     """All of it. lapses: longest first."""
-    came = [*_troubles(journal, questions), *_refuted(verdict, places, excused), *_figures(journal, lapses, load)]
+    came = [
+        *_troubles(journal, questions),
+        *_refuted(verdict, places, excused),
+        *_acts(verdict),
+        *_figures(journal, lapses, load),
+    ]
     return Words(outcome_of(journal), _done(journal, members, ranges), _wanted(journal), tuple(came))
 
 
@@ -138,8 +143,33 @@ def _figures(journal: Journal, lapses: Sequence[Lapse], load: Load) -> Iterator[
         yield (
             f"{said.counted(load.reconciles, 'reconcile')} ended, half of them within {said.seconds(load.p50)} of the"
             f" moment at which they could start, 99 % within {said.seconds(load.p99)}, the slowest after"
-            f" {said.seconds(load.longest)}."
+            f" {said.seconds(load.longest)}.{_worst(load)}"
         )
+
+
+def _worst(load: Load) -> str:
+    if load.worst is None:
+        return ""
+    return (
+        f" Worst were the {said.seconds(load.bucket_seconds)} from {said.at(load.worst.at)} on: 99 % within"
+        f" {said.seconds(load.worst.p99)}."
+    )
+
+
+def _acts(verdict: Verdict) -> Iterator[str]:
+    """Whether two acted on one key, by the recording alone."""
+    if not verdict.fleet_writes:
+        return
+    counts = (
+        (verdict.overlap_violations, "write or claim beside the owner", "writes or claims beside the owner"),
+        (verdict.writes_after_release, "write after a release", "writes after a release"),
+        (verdict.duplicate_child_posts, "child posted twice", "children posted twice"),
+        (verdict.duplicate_status_writes, "status written twice", "statuses written twice"),
+    )
+    found = said.listed(said.counted(number, one, many) for number, one, many in counts if number)
+    writes = said.counted(verdict.fleet_writes, "write")
+    held = f"{said.counted(verdict.takeovers, 'takeover')} without a release"
+    yield f"The fleet made {writes} and {held}: {found or 'no double act, no write by who did not own the key'}."
 
 
 def quoted(text: str) -> str:

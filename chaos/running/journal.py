@@ -10,7 +10,7 @@ from fleet.devcluster.evidence.verdict import Verdict
 
 STRIKES = "strikes"
 """In what an action returned: what it did one after the other, each `{"what": text, "at": time, "until": time or null}`
-by the target's clock."""
+by the target's clock; until null: over at once."""
 
 Status = Literal["completed", "failed", "aborted", "interrupted"]
 
@@ -66,7 +66,8 @@ class Journal(msgspec.Struct, kw_only=True):
 
     target: on which it ran. verdict: of the judge, over everything that was recorded; None where it was not asked.
     name: by which the experiment was asked for. without: the rule that the fleet ran without. harms: in order.
-    clock_offset: added to a time of the recording, it gives seconds since 1970.
+    clock_offset: added to a time of the recording, it gives seconds since 1970. judged_at: by the recording's clock;
+    what was recorded later says nothing about the experiment. None: not known.
     """
 
     experiment: dict[str, Any]
@@ -84,6 +85,7 @@ class Journal(msgspec.Struct, kw_only=True):
     without: str = ""
     harms: list[Harm] = msgspec.field(default_factory=list)
     clock_offset: float = 0.0
+    judged_at: float | None = None
 
     @property
     def passed(self) -> bool:

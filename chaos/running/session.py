@@ -25,6 +25,7 @@ def carry_out(experiment: Experiment, target: Target, *, heard: Heard, judging: 
         if journal.status != "interrupted":
             target.sleep(SETTLED_SECONDS)
         judging()
+        journal.judged_at = target.now()
         journal.target, journal.verdict = target.name, target.evidence.whole()
         journal.harms, journal.clock_offset = harms_of(target.pods), clock_offset
     return journal

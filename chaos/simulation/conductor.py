@@ -34,6 +34,7 @@ from chaos.simulation.strikes import (
     Storm,
     TruncatedList,
     Twin,
+    Useless,
 )
 
 S = TypeVar("S")
@@ -55,7 +56,8 @@ class _Return(NamedTuple):
 class Conductor:
     """One history's. now: the true time. hear: who is told of Struck and Healed: the jury and the trace.
 
-    A strike that outlives the chaos ends with it, those that wait to be started are started then.
+    A strike that outlives the chaos ends with it, unless it is for good; those that wait to be started are started
+    then.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class Conductor:
                 self._end_process(strike)
             case Partition() | Slow() | Pause() | ClockRate() | SilentWatch() | BrownOut() | StaleReplica():
                 self._last(strike, strike.seconds)
-            case Storm() | Twin():
+            case Storm() | Twin() | Useless():
                 self._last(strike, strike.seconds)
             case Delete() | Steal() | Edit() | Restore() | Reshard():
                 self._by_hand(strike)
@@ -97,7 +99,8 @@ class Conductor:
     def _heal(self) -> None:
         self.healed = True
         for strike in tuple(self._lasting):
-            self._over(strike)
+            if not _for_good(strike):
+                self._over(strike)
         self._stage.disarm()
         for each in tuple(self._returns):
             self._back(each)
@@ -130,7 +133,7 @@ class Conductor:
 
     # -- what lasts ------------------------------------------------------------------------------------------------
 
-    def _last(self, strike: AnyStrike, seconds: float) -> None:
+    def _last(self, strike: AnyStrike, seconds: float | None) -> None:
         self._lasting.append(strike)
         match strike:
             case Twin():
@@ -140,7 +143,8 @@ class Conductor:
                 self._join(strike)
             case _:
                 self._set(strike)
-        self._call_at(self._now() + seconds, partial(self._over, strike))
+        if seconds is not None:
+            self._call_at(self._now() + seconds, partial(self._over, strike))
 
     def _over(self, strike: AnyStrike) -> None:
         index = next((index for index, each in enumerate(self._lasting) if each is strike), None)
@@ -167,6 +171,10 @@ class Conductor:
             case ClockRate():
                 rates = [each.rate for each in self._on(ClockRate, strike.process)]
                 stage.run_at(strike.process, rates[-1] if rates else 1.0)
+            case Useless():
+                refused = {each.refused for each in self._on(Useless, strike.process)}
+                shards, objects = (not refused.isdisjoint((what, "both")) for what in ("shards", "objects"))
+                stage.refuse(strike.process, shard_writes=shards, object_lists=objects)
             case SilentWatch():
                 stage.silence(strike.process, bool(self._on(SilentWatch, strike.process)))
             case BrownOut():
@@ -244,3 +252,7 @@ class Conductor:
                 stage.restore(strike.back_seconds)
             case Reshard():
                 stage.reshard(strike.shards)
+
+
+def _for_good(strike: AnyStrike) -> bool:
+    return isinstance(strike, Useless) and strike.seconds is None

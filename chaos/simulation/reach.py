@@ -21,6 +21,7 @@ from chaos.simulation.depths import run
 from chaos.simulation.paths import PATHS, Paths
 from chaos.simulation.plan import Depth
 from chaos.simulation.scenario_file import WORDS
+from chaos.simulation.strikes import ONLY_AT_PROTOCOL
 from chaos.simulation.swarm import draw
 
 _CHUNK = 20
@@ -33,6 +34,7 @@ class Reach:
     settled: how long the histories took to be as they should be after the healing, in seconds.
     """
 
+    depth: Depth = "protocol"
     histories: int = 0
     drawn: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
@@ -50,7 +52,8 @@ class Reach:
 
     @property
     def missing(self) -> list[str]:
-        return [*(word for word in WORDS if not self.hit[word]), *(path for path in PATHS if not self.taken[path])]
+        words = [word for word, kind in WORDS.items() if self.depth == "protocol" or kind not in ONLY_AT_PROTOCOL]
+        return [*(word for word in words if not self.hit[word]), *(path for path in PATHS if not self.taken[path])]
 
 
 def reach_of(seed: int, depth: Depth) -> Reach:
@@ -111,7 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--depth", choices=get_args(Depth), default="protocol")
     args = parser.parse_args(arguments)
-    total = Reach()
+    total = Reach(args.depth)
     jobs = zip(range(args.first, args.first + args.seeds), repeat(args.depth), strict=False)
     with multiprocessing.get_context("spawn").Pool(args.jobs, _quiet) as pool:
         for each in pool.imap(_reach_of, jobs, chunksize=_CHUNK):

@@ -18,7 +18,7 @@ import yaml
 
 from chaos.documents.fields import Fields
 from chaos.simulation.plan import Plan, Shape, said_name, worker_name
-from chaos.simulation.strikes import AnyStrike, Crash, Leave, StaleReplica, Storm, Strike
+from chaos.simulation.strikes import ONLY_AT_PROTOCOL, AnyStrike, Crash, Leave, StaleReplica, Storm, Strike
 from fleet.configuration.config_errors import suggestion
 from fleet.configuration.yaml_text import decoded, text_of_file
 from fleet.devcluster.faults.documents import translated
@@ -97,6 +97,9 @@ def check(plan: Plan) -> None:
                 f"strikes[{index}].at",
                 f"{each.at:g} is after the healing; write less than chaos_seconds, which is {plan.chaos_seconds:g}",
             )
+        if plan.depth == "stack" and isinstance(each, ONLY_AT_PROTOCOL):
+            word = each.__struct_config__.tag
+            raise ConfigError(f"strikes[{index}].strike", f"{word!r} is not played there; write depth: protocol")
         process = getattr(each, "process", None)
         if process is not None and said_name(process) not in names:
             raise ConfigError(

@@ -21,6 +21,7 @@ from chaos.simulation.happenings import (
     Struck,
     Written,
 )
+from chaos.simulation.oracles.scene import is_expulsion
 from fleet.health.range_steps import sentence as step_sentence
 from fleet.records.object_names import Kind
 from fleet.records.record import (
@@ -48,7 +49,7 @@ def is_routine(happening: Happening) -> bool:
     """Whether it says that all is as it was: renewals, reads."""
     if isinstance(happening, Read):
         return True
-    if not isinstance(happening, Written):
+    if not isinstance(happening, Written) or is_expulsion(happening):
         return False
     before, after = happening.before, happening.after
     if isinstance(before, MemberRecord) and isinstance(after, MemberRecord):
@@ -71,6 +72,8 @@ def _written(found: Written) -> str:
 
 def _what(found: Written) -> str:
     before, after = found.before, found.after
+    if is_expulsion(found):
+        return f"expels {_named(before)}"
     if after is None:
         if before is None:
             return f"replaces {found.kind} {found.name}"

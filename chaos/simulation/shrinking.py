@@ -28,6 +28,7 @@ _PLAINER: dict[str, tuple[Any, ...]] = {
     "reaped": (True,),
     "gone": (False,),
     "way": ("both",),
+    "refused": ("both",),
     "times": (1,),
     "index": (0,),
     "workers": (1,),

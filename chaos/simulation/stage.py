@@ -68,6 +68,10 @@ class Stage(Protocol):
     def brown_out(self, on: bool) -> None:
         """The server takes requests from nobody and its watches are silent; nothing is refused."""
 
+    def refuse(self, process: str, *, shard_writes: bool, object_lists: bool) -> None:
+        """Whether the server refuses what it writes into Leases of shards, and its lists of objects; a refusal is
+        answered."""
+
     # -- what is read ----------------------------------------------------------------------------------------------
 
     def lag(self, replica: int, seconds: float | None) -> None:

@@ -2,7 +2,7 @@
 
 Processes are named as in the trace: workers `a`, `b`, ..., agents `agent-1`, ...; front ends of the server are
 numbered from 0. `at` is in seconds since the start; all durations are in seconds. What strikes ends at
-`Plan.chaos_seconds` at the latest.
+`Plan.chaos_seconds` at the latest, but for what is useless for good.
 
 `a-twin` is the second process of a Twin of `a`: another process, on another node, that says it is `a`.
 """
@@ -131,6 +131,16 @@ class BrownOut(Strike, frozen=True, kw_only=True, tag="brown-out"):
     seconds: Seconds
 
 
+class Useless(Strike, frozen=True, kw_only=True, tag="useless"):
+    """It renews, reads, and does nothing else: the server refuses what it writes into Leases of shards, its lists of
+    objects, or both. seconds: None = for good, beyond the healing: what a fleet does about such a member (R13) is to
+    be enough. At the protocol depth only."""
+
+    process: str
+    refused: Literal["shards", "objects", "both"] = "both"
+    seconds: Seconds | None = None
+
+
 # -- what is read ------------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +232,7 @@ AnyStrike = (
     | LostRequests
     | LateLanding
     | BrownOut
+    | Useless
     | StaleReplica
     | SilentWatch
     | CutWatch
@@ -233,3 +244,6 @@ AnyStrike = (
     | Restore
     | Reshard
 )
+
+ONLY_AT_PROTOCOL: tuple[type[Strike], ...] = (Useless,)
+"""What the stack depth does not play."""

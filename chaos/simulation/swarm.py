@@ -16,7 +16,8 @@ What is drawn leaves every promise judgeable. The limits, and why:
 - Hands come at most `HANDS` times in a history, and those at the map keep `APART_LEASES` leases from those at
   Leases: the map is rebuilt from the Leases and Leases are mended by the map, so that who destroys both has taken away
   all that is known of who may act.
-- One seed of 16 of the protocol depth is aimed (`chaos.simulation.aimed`): its strikes are not drawn one by one.
+- One seed of 16 is aimed (`chaos.simulation.aimed`, `aimed_at_shards`): its strikes are not drawn one by one. At the
+  protocol depth another one of 64 is about members that renew and do nothing (`aimed_at_members`).
 - Histories are short (1.25 to 3 leases of chaos), but for one seed of 512 and one of 4,096, which last until what has
   left is collected.
 - The store is restored at most once, and no strike starts a process within a lease after it, or lets one go on that has
@@ -29,6 +30,8 @@ from random import Random
 
 from chaos.simulation import drawing
 from chaos.simulation.aimed import aimed, is_aimed
+from chaos.simulation.aimed_at_members import aimed_at_members, is_about_members
+from chaos.simulation.aimed_at_shards import aimed_at_shards
 from chaos.simulation.drawing import KINDS, Dice, Draw
 from chaos.simulation.plan import Depth, Plan, Shape
 from chaos.simulation.strikes import (
@@ -78,9 +81,9 @@ def patience_seconds(seed: int) -> float:
 
 def draw(seed: int, depth: Depth = "protocol") -> Plan:
     """The plan of a seed: always the same. seed: at least 0."""
-    if depth == "protocol" and is_aimed(seed):
-        return _aimed(seed)
     rng = Random(seed ^ _SALT if depth == "protocol" else ~(seed ^ _SALT) & (1 << 64) - 1)
+    if is_aimed(seed) or (is_about_members(seed) and depth == "protocol"):
+        return _aimed(seed, depth, rng)
     shape = _shape(rng, depth)
     patience = patience_seconds(seed)
     chaos_seconds = round(patience + shape.lease_seconds * (1.25 + 1.75 * rng.random()), 3)
@@ -103,10 +106,14 @@ def draw(seed: int, depth: Depth = "protocol") -> Plan:
     )
 
 
-def _aimed(seed: int) -> Plan:
-    found = aimed(seed, Random(seed ^ _SALT))
+def _aimed(seed: int, depth: Depth, rng: Random) -> Plan:
+    if depth == "stack":
+        found = aimed_at_shards(seed, rng)
+    else:
+        found = aimed(seed, rng) if is_aimed(seed) else aimed_at_members(seed, rng)
     return Plan(
         seed=seed,
+        depth=depth,
         shape=found.shape,
         strikes=tuple(limited(found.strikes, found.shape, found.chaos_seconds)),
         chaos_seconds=found.chaos_seconds,

@@ -107,7 +107,7 @@ class ScaledSelector(selectors.EpollSelector):
 
 
 def install(clock: FalseClock, rate: float) -> None:
-    """For this process and those that it forks, before anything of the fleet is imported that keeps a clock."""
+    """For this process and those that it forks. `shards.clock.boot_seconds` asks the module `time` at each call."""
     sleep, write = time.sleep, FileJournal.write
     time.clock_gettime = clock.read
     time.time = lambda: clock.read(time.CLOCK_REALTIME)

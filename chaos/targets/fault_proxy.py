@@ -42,12 +42,12 @@ async def _serve(kubeconfig: str, through: Path, journal: Path, others: Mapping[
         for name, other in others.items():
             upstream = await Upstream.of(other)
             stack.push_async_callback(upstream.close)
-            proxy.faults.routes[name] = partial(_send, upstream, recorder)
+            proxy.faults.routes[name] = partial(send_as_written, upstream, recorder)
         proxy.write_kubeconfig(through)
         await stop.wait()
 
 
-async def _send(upstream: Upstream, recorder: Recorder, request: Request) -> Answer:
+async def send_as_written(upstream: Upstream, recorder: Recorder, request: Request) -> Answer:
     """A request that a fault sends elsewhere, as the client wrote it."""
     query = f"?{urlencode(request.query)}" if request.query else ""
     answer = await upstream.send(request, f"{quote(request.path)}{query}", CIMultiDict(request.headers))

@@ -31,6 +31,9 @@ class KubePeople:
     def add(self, count: int) -> None:
         refuse("making objects of somebody else's controller")
 
+    def remove(self, count: int) -> list[str]:
+        refuse("deleting objects of somebody else's controller")
+
     def unsettled(self) -> int:
         if self._primary is None:
             return 0

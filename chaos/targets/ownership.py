@@ -48,13 +48,17 @@ def owned_spans(verdict: Verdict, ends: Iterable[End]) -> list[OwnershipSpan]:
 
 
 def _owned(verdict: Verdict, ends: Iterable[End]) -> dict[str, OwnershipSpan]:
-    dead = {(span.range, span.epoch) for end in ends for span in lost_spans(verdict, end)}
+    ended: dict[str, float] = {}
+    for end in ends:
+        ended[end.member] = max(end.at, ended.get(end.member, -math.inf))
     ownerless = {gap.range for gap in verdict.gaps if gap.ended_at is None}
     last = (spans[-1] for spans in verdict.timeline.values() if spans)
     return {
         span.range: span
         for span in last
-        if span.ended_at is None and span.range not in ownerless and (span.range, span.epoch) not in dead
+        if span.ended_at is None
+        and span.range not in ownerless
+        and span.claimed_at > ended.get(member_of(span), -math.inf)
     }
 
 

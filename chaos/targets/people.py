@@ -46,12 +46,12 @@ class DemoPeople:
         self._made += count
         self._background.wait(self._create(wanted))
 
-    def expect(self, name: str, *, gone: bool = False) -> None:
-        """An action has made an object by itself, or has removed one."""
-        if gone:
-            self._expected.pop(name, None)
-        else:
-            self._expected[name] = {}
+    def remove(self, count: int) -> list[str]:
+        names = list(self._expected)[:count]
+        for name in names:
+            del self._expected[name]
+            self._api.delete(self._primary, self._namespace, name)
+        return names
 
     def unsettled(self) -> int:
         found = {each["metadata"]["name"]: each for each in self._api.list(self._primary, self._namespace)}
@@ -86,12 +86,12 @@ class DemoPeople:
         """Whatever becomes of a change: people ask again with the next one."""
         number = 0
         while True:
-            names = list(self._expected)
-            if names:
-                name = names[number % len(names)]
+            objects = list(self._expected.items())  # others may go at any moment
+            if objects:
+                name, found = objects[number % len(objects)]
                 try:
                     await self._api.client.merge_patch(
-                        self._primary, self._namespace, name, self._demo.change(self._expected[name], number)
+                        self._primary, self._namespace, name, self._demo.change(found, number)
                     )
                     self._changes += 1
                 except ShardError:

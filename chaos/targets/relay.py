@@ -28,7 +28,9 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.close()
 
 
-async def _serve(host: str, port: int, written: Path) -> None:
+async def serve(host: str, port: int, written: Path) -> None:
+    """Until cancelled. written: the file for the port where it listens."""
+
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             other_reader, other_writer = await asyncio.open_connection(host, port)
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     set_parent_death_signal(signal.SIGTERM)
     host, _, port = asked.to.rpartition(":")
-    asyncio.run(_serve(host, int(port), asked.write_port))
+    asyncio.run(serve(host, int(port), asked.write_port))
     return 0
 
 

@@ -162,6 +162,10 @@ class People(Protocol):
         """So many more objects."""
         ...
 
+    def remove(self, count: int) -> list[str]:
+        """So many of the oldest ones go. Their names; fewer where there are fewer."""
+        ...
+
     def unsettled(self) -> int:
         """How many objects the controller is not done with, by their live state; those that should exist and do not
         count too."""

@@ -27,6 +27,8 @@ class RecordCache:
         self.kinds = (Kind.MAP, Kind.SHARD, Kind.DOCUMENT, *((Kind.MEMBER,) if members else ()))
         self.last_map: StoredMap | None = None
         self.history_went_back = 0
+        self._of_another_history = False
+        """Whether `last_map` may be: each collection finds out by itself that the store was restored, or never does."""
         self._followed: dict[Kind, Followed[Record]] = {kind: Followed() for kind in self.kinds}
         self._unsynced = set(self.kinds)
         self._changes = Changes()
@@ -70,6 +72,14 @@ class RecordCache:
     def close(self) -> None:
         self._changes.close()
 
+    def _remember_map(self) -> None:
+        if self.map is not None:
+            self.last_map = self.map
+        elif self._of_another_history and self.last_map is not None:
+            # A map that is made from it must not call every config of the new history an older one.
+            self._of_another_history = False
+            self.last_map = self.last_map._replace(map=replace(self.last_map.map, config_version=""))
+
     def _by_range(self) -> Mapping[KeyRange, ShardRecord]:
         followed = cast("Iterable[ShardRecord]", self._followed[Kind.SHARD])
         return {record.range: record for record in followed}
@@ -103,10 +113,9 @@ class RecordCache:
     def restarted(self, kind: Kind, found: Mapping[str, Record], at: str) -> None:
         """A complete list of another history, which replaces everything."""
         self.history_went_back += 1
+        self._of_another_history = True
         self._publish(kind, self._followed[kind].restarted(found, at))
-        if kind is Kind.MAP and self.map is None and self.last_map is not None:
-            # A map that is made from it must not call every config of the new history an older one.
-            self.last_map = self.last_map._replace(map=replace(self.last_map.map, config_version=""))
+        self._remember_map()
         self._changes.publish(Change(str(Kind.MAP), "", self.synced))
 
     def _sync(self, kind: Kind) -> None:
@@ -125,7 +134,7 @@ class RecordCache:
             elif isinstance(record, Document):
                 self._documents, name = None, str(record.name)
             else:
-                self.last_map = self.map or self.last_map
+                self._remember_map()
             self._changes.publish(Change(str(kind), name, self.synced))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from fleet.configuration.config import FleetConfig
 from fleet.configuration.config_file import parse_config
@@ -13,6 +14,8 @@ from fleet.rules.plan_settings import PlanSettings
 from shards.errors import ConfigError
 
 log = logging.getLogger(__name__)
+
+_DEFAULTS = PlanSettings()
 
 Check = Callable[[FleetConfig], None]
 """Raises ConfigError for what only this process knows to be wrong."""
@@ -26,15 +29,23 @@ class ConfigFollower:
     """Reads each version once.
 
     wanted: what the last version that was accepted asks for; None before the first. planning: its settings of plans,
-    likewise. refused: "" or why the newest version is not followed, after its version; everything then stays as it is.
+    likewise, with the deadline for standbys, of which no config speaks. refused: "" or why the newest version is not
+    followed, after its version; everything then stays as it is.
     """
 
-    def __init__(self, fleet: str, check: Check = unchecked) -> None:
+    def __init__(
+        self,
+        fleet: str,
+        check: Check = unchecked,
+        *,
+        standby_deadline_seconds: float = _DEFAULTS.standby_deadline_seconds,
+    ) -> None:
         self.wanted: Wanted | None = None
         self.planning: PlanSettings | None = None
         self.refused = ""
         self._fleet = fleet
         self._check = check
+        self._standby_deadline_seconds = standby_deadline_seconds
         self._version = ""
 
     def restored(self) -> None:
@@ -60,5 +71,5 @@ class ConfigFollower:
             log.warning("the fleet's config is refused, and the layout stays as it is: %s", self.refused)
             return
         self.refused = ""
-        self.planning = config.plan_settings()
+        self.planning = replace(config.plan_settings(), standby_deadline_seconds=self._standby_deadline_seconds)
         self.wanted = Wanted(config.shards.count, config.shards.partition_by, found.version)

@@ -76,7 +76,8 @@ class Coordinator:
         rng = rng or random.Random()
         self.coordination = coordination
         self.registrar = Registrar(coordination, layout, clock, telemetry or Telemetry(), tell)
-        self.config = ConfigFollower(layout.fleet, check_config)
+        patience = plan_settings.standby_deadline_seconds
+        self.config = ConfigFollower(layout.fleet, check_config, standby_deadline_seconds=patience)
         self.resharding = Resharding(self.config)
         self.lease_seconds = lease_seconds
         self.plan_settings = plan_settings

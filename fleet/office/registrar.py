@@ -178,8 +178,9 @@ class Registrar:
         if replaces or shards or max(seen):
             draft = rebuilt(last, draft, shards, max(seen))
             log.warning("the map was missing: rebuilt from %d shard records as version %d", len(shards), draft.version)
-        holders = [record.holder.member for record in shards if record.holder is not None]
-        draft = replace(draft, floors=floors(draft, members, holders, gone={}))
+        # All floors that are there stay: nobody has watched who vanished meanwhile.
+        named = [*draft.floors, *(record.holder.member for record in shards if record.holder is not None)]
+        draft = replace(draft, floors=floors(draft, members, named, gone={}))
         stored = await self.coordination.write_map(draft, replaces, not_after=office.until)
         self.written = stored.map.version
         return stored

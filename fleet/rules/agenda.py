@@ -16,7 +16,7 @@ from fleet.rules.assignment import LONGEST_DEBOUNCE, Assignment, assign
 from fleet.rules.budget_share import next_shares
 from fleet.rules.cuts import Cut
 from fleet.rules.look import Look
-from fleet.rules.membership import floors
+from fleet.rules.membership import floors, forgotten
 from fleet.rules.moves import Move
 from fleet.rules.office_memory import Absence, Memory
 from fleet.rules.plan_settings import PlanSettings
@@ -66,7 +66,8 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
     work = upkeep(survey, memory.watch.vanished.everybody(look.members.values(), now), look.map.version + 1)
     silent = memory.watch.silent(look.members, now)
     dead, missing = gone(look, memory, now)
-    new_floors = floors(look.map, look.members, survey.find(named_epochs), gone=dead)
+    named = {*survey.find(named_epochs), *memory.watch.vanished.doubted(look.map.floors, now)}
+    new_floors = floors(look.map, look.members, named, gone=dead)
     # Before the plan, which rests while more than half of the members are doubted (R12).
     fence = tuple(memory.watch.fenceable(look.members, own_renewal_at=look.own_renewal_at, now=now))
     assigned = assign(look, memory, settings, new_floors, silent, now)
@@ -74,20 +75,21 @@ def draw_up(look: Look, memory: Memory, settings: PlanSettings, now: float) -> A
         look.map, look.shards.values(), look.members, memory.budget, lease_seconds=look.lease_seconds, now=now
     )
     collect, unremembered = garbage(look, memory, now)
-    forget, forgotten = departed(look, memory, now)
+    forget, leaves_behind = departed(look, memory, now)
     wanted: dict[str, Any] = {
         "coordinator_epoch": look.epoch,
         "lost": work.lost,
         "opened": look.map.opened | work.opening if work.opening else look.map.opened,
         "retiring": work.retiring,
         "targets": assigned.targets,
-        "moved_at": int(look.today) if assigned.by_choice else look.map.moved_at,
+        "moved_at": int(look.today) if assigned.begins_cooldown else look.map.moved_at,
         "shares": shares,
-        "forgotten": forgotten,
+        "forgotten": leaves_behind,
     }
     changes = {name: value for name, value in wanted.items() if value != getattr(look.map, name)}
     next_map = None
     if changes or unremembered or _frees_something(survey, new_floors):
+        changes["forgotten"] = max(leaves_behind, forgotten(look.map, new_floors))
         draft = replace(look.map, version=look.map.version + 1, floors=new_floors, **changes)
         next_map = with_memory(draft, look.shards)
     expel = stragglers(look, memory, settings, now)
@@ -117,11 +119,12 @@ def _is_at_rest(survey: Survey, memory: Memory, assigned: Assignment, work: Upke
 
 
 def _frees_something(survey: Survey, new_floors: Mapping[str, int]) -> bool:
-    """Whether the floors need a map write of their own: a record names an epoch that only they declare dead.
+    """Whether the floors need a map write of their own: a record names an epoch that only they declare dead, or a
+    target that they do not name waits for it.
 
     Other floors wait for the next map write, so that a member's joining costs none.
     """
     return any(
         survey.map.floors.get(holder.member, 0) <= holder.epoch < new_floors.get(holder.member, 0)
         for holder in survey.find(holders)
-    )
+    ) or any(name in new_floors and name not in survey.map.floors for name in survey.find(targets))

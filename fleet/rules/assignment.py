@@ -28,6 +28,8 @@ the others started a second later would have to hand most of it over again."""
 STUCK_AFTER = 3
 """Deadlines of a standby: one for it, two for the owner, who then is expelled."""
 
+LATE = "a shard has just been taken back from a member that was late for it"
+
 MERGE_AFTER = 10
 """Neighbours are merged after so many cool-downs without a move by choice: a merge is never urgent."""
 
@@ -35,18 +37,20 @@ MERGE_AFTER = 10
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """targets: by range; "" = nobody. cuts: for one reshard. still: why nothing else moves by choice, in one sentence;
-    "" where the membership has not come to rest. able: members that may be given ranges."""
+    "" where the membership has not come to rest. able: members that may be given ranges. taken_back: whether some lose
+    ranges that they were late for."""
 
     targets: tuple[str, ...]
     moves: tuple[Move, ...] = ()
     cuts: tuple[Cut, ...] = ()
     still: str = ""
     able: tuple[str, ...] = ()
+    taken_back: bool = False
 
     @property
-    def by_choice(self) -> bool:
-        """Whether the cool-down begins anew with it."""
-        return bool(self.cuts) or any(move.by_choice for move in self.moves)
+    def begins_cooldown(self) -> bool:
+        """Who was late for some ranges is not at once given others instead, which nobody else would have meanwhile."""
+        return bool(self.cuts) or self.taken_back or any(move.by_choice for move in self.moves)
 
 
 def assign(
@@ -62,25 +66,27 @@ def assign(
         memory.handing = {}  # what was under way could not go on either: it gets its time anew
         return Assignment(look.map.targets, still="more than half of the members look dead at once, which is doubted")
     targets, back = returned(look, memory, settings, able, now)
+    if back:
+        memory.moved_at = now
     if not settled:
-        return Assignment(targets, back)
+        return Assignment(targets, back, taken_back=bool(back))
     frozen = look.controls.frozen is not None
     drained = look.controls.names_drained(look.members).intersection(able) if frozen else frozenset()
     keepers = frozenset([*silent, *_awaited(look, memory, settings, now), *drained])
     situation = _situation(look, memory, targets, willing, keepers)
     limit = max(1, math.floor(len(targets) * settings.churn_per_round))
     moving = _on_their_way(memory, settings, now)
-    held = _held_back(look, memory, settings, limit, moving, now)
+    held = _held_back(look, memory, settings, limit, moving, now) or (LATE if back else "")
     made = memory.plan(situation, settings, budget=0 if held else limit - moving)
-    cuts = () if held or made.moves or back else _cuts(look, memory, situation, made, settings, now)
+    cuts = () if held or made.moves else _cuts(look, memory, situation, made, settings, now)
     still = (
         (held if frozen else "")
         or made.still
         or held
         or f"at most {limit} of {len(targets)} shards may be on their way at once (rebalance.churnPerRound)"
     )
-    found = Assignment(made.targets, (*back, *made.moves), cuts, still, tuple(willing))
-    if found.by_choice:
+    found = Assignment(made.targets, (*back, *made.moves), cuts, still, tuple(willing), bool(back))
+    if found.begins_cooldown:
         memory.moved_at = now
     return found
 
@@ -148,9 +154,7 @@ def _departure(look: Look, name: str) -> str:
 def _on_their_way(memory: Memory, settings: PlanSettings, now: float) -> int:
     """Ranges that are being handed over. One that nobody brings to an end is not waited for: neither its standby nor
     its owner has been given so much time, and a single one would keep all others where they are."""
-    return sum(
-        now - since <= STUCK_AFTER * settings.standby_deadline_seconds for _, _, since in memory.handing.values()
-    )
+    return sum(now - each.since <= STUCK_AFTER * settings.standby_deadline_seconds for each in memory.handing.values())
 
 
 def _held_back(look: Look, memory: Memory, settings: PlanSettings, limit: int, moving: int, now: float) -> str:

@@ -114,8 +114,23 @@ def join(
     return successor
 
 
+def established(before: bool, *, known_epoch: int) -> bool:
+    """Whether a member may do something about ranges, once a write of its record has been acknowledged (R1, R14).
+
+    known_epoch: `highest_named_epoch` in what it had seen before it sent that write. The first record of a name may be
+    deleted by hand before any map names it; who comes next does not know that there was one, and does not wait. After
+    such a write nobody is in that place: the write conflicts, or who comes next finds the name and waits a lease.
+    """
+    return before or known_epoch > 0
+
+
 def _is_reaped(holder: Incarnation, me: Incarnation, reaped_predecessor: bool) -> bool:
     return reaped_predecessor and holder.supervisor == me.supervisor and holder.count < me.count
+
+
+def _is_quiet(seen: Sighting, now: float) -> bool:
+    """Whether the member is past the deadline until which it may act, by what was seen."""
+    return now > acting_until(seen.since, seen.lease_seconds)
 
 
 _urgent = attrgetter(
@@ -133,7 +148,9 @@ class MemberWatch:
     """A coordinator's memory of when it last saw each member move. Candidates keep one before they are elected.
 
     sightings: one per member in the view; a timer restarts with every change of the record.
-    suspicious_since: start of the present episode in which more than half look expired at once (R12); None outside one.
+    suspicious_since: start of the present episode in which more than half look expired at once (R12), or are past the
+    deadline until which they may act: of those that fell silent with them, some may have been heard of a little later.
+    None outside one.
     cleared_at: when the first renewal of its own that was sent in the episode and acknowledged was sent; None before.
     """
 
@@ -162,15 +179,15 @@ class MemberWatch:
         self.vanished.observe(members, now)
         for name in [name for name in self.sightings if name not in members]:
             del self.sightings[name]
-        held = silent_before = silent_now = 0
+        held = quiet_before = silent_now = 0
         for name, record in members.items():
             before = self.sightings.get(name)
             seen = self.sightings[name] = sight(before, record.version, record.lease_seconds, now)
             if record.holder is not None and not record.foreign:
                 held += 1
-                silent_before += before is not None and now - before.since > before.lease_seconds
+                quiet_before += before is not None and _is_quiet(before, now)
                 silent_now += now - seen.since > seen.lease_seconds
-        if held >= 2 and silent_before * 2 > held:
+        if held >= 2 and quiet_before * 2 > held:
             # Also out of office, with the first news after the silence: soon they may be no majority any more.
             self.suspicious_since = now if self.suspicious_since is None else self.suspicious_since
         elif not silent_now:
@@ -203,23 +220,28 @@ class MemberWatch:
     def fenceable(self, members: Mapping[str, MemberRecord], *, own_renewal_at: float, now: float) -> list[str]:
         """Silent members that may be fenced now, under R12.
 
-        own_renewal_at: send time of the coordinator's own last acknowledged renewal. When more than half of the held
-        members look dead at once, the fault may be on this side: then nobody is fenced until a renewal that was sent
-        after the episode began has succeeded, and the longest lease has passed once more; not even those that are left
-        when the others are heard of again. One member alone is no majority that could be wrong about itself.
+        own_renewal_at: send time of the coordinator's own last acknowledged renewal. When some look dead, and more than
+        half of the held members are past their deadlines, the fault may be on this side: then nobody is fenced until a
+        renewal that was sent after the episode began has succeeded, and the longest lease has passed once more; not
+        even those that are left when the others are heard of again. One member alone is no majority that could be wrong
+        about itself.
         """
         silent = self.silent(members, now)
+        if not silent:
+            self._end_episode()
+            return []
         held = [name for name, record in members.items() if record.holder is not None and not record.foreign]
-        majority = len(held) >= 2 and len(silent) * 2 > len(held)
+        quiet = [name for name in held if (seen := self.sightings.get(name)) is not None and _is_quiet(seen, now)]
+        majority = len(held) >= 2 and len(quiet) * 2 > len(held)
         if self.suspicious_since is None:
             if not majority:
                 return silent
             self.suspicious_since = now
         if self.cleared_at is None and own_renewal_at > self.suspicious_since:
             self.cleared_at = own_renewal_at
-        patience = max((self.sightings[name].lease_seconds for name in silent), default=0.0)
+        patience = max(self.sightings[name].lease_seconds for name in silent)
         cleared = self.cleared_at is not None and now - self.cleared_at > patience
-        if not silent or (cleared and not majority):
+        if cleared and not majority:
             self._end_episode()
         return silent if cleared else []
 
@@ -271,11 +293,18 @@ def floors(
 ) -> dict[str, int]:
     """The floors that the map should carry (R6): they follow every member record upwards, never downwards.
 
-    named: members that hold shard records. gone: floors of members that a live read proved to have no record, longer
-    than a lease ago (R14). A floor goes only when no shard record names the member and it has no record.
+    named: members that hold shard records, or of whom somebody may act whose record was deleted: who takes their place
+    has to find the floor, to wait for them. gone: floors of members that a live read proved to have no record, longer
+    than a lease ago (R14). A floor goes only when nothing of all that names the member, and it has no record.
     """
     wanted = dict(shard_map.floors)
     for name, epoch in (*((name, record.epoch) for name, record in members.items()), *gone.items()):
         wanted[name] = max(wanted.get(name, 0), epoch)
     mentioned = {*named, *members, *filter(None, shard_map.targets)}
     return {name: epoch for name, epoch in wanted.items() if name in mentioned}
+
+
+def forgotten(shard_map: ShardMap, new_floors: Mapping[str, int]) -> int:
+    """What `ShardMap.forgotten` becomes with these floors: whoever comes back under a name whose floor has gone begins
+    above it, or a worker that still sees the old map takes what it holds for free."""
+    return max([shard_map.forgotten, *(epoch for name, epoch in shard_map.floors.items() if name not in new_floors)])

@@ -24,6 +24,16 @@ class Absence(NamedTuple):
     since: float
 
 
+class Handover(NamedTuple):
+    """A range that is not yet at its target. epoch: of its shard record. free: nobody holds it. since: the reading at
+    which it was seen first as it is."""
+
+    target: str
+    epoch: int
+    free: bool
+    since: float
+
+
 class _Planned(NamedTuple):
     """The last plan that was made, and of what."""
 
@@ -37,18 +47,18 @@ class _Planned(NamedTuple):
 class Memory:
     """What a coordinator remembers between looks; it starts empty in every office, which only delays.
 
-    absent: members that shard records name, proved to have no record. handing: per range, the pending handover
-    (target, shard epoch) and since when. barred: members that did not become ready for a range, until when.
-    retired: since when this office has seen a record retired (R15). departed: likewise of a member's record without a
-    holder, by its version. behind: since when an incarnation has not followed a map that marks ranges lost. overdue:
-    since when it has held a range that retires. expelled: epoch under which a member was told to give up. moved_at:
-    when ranges were last moved by choice, or cut. membership_at, restless_since: of the last change, and of the first
-    one of the present burst of changes. costs: of ranges.
+    absent: members that shard records name, proved to have no record. handing: per range, the pending handover. barred:
+    members that did not become ready for a range, until when. retired: since when this office has seen a record retired
+    (R15). departed: likewise of a member's record without a holder, by its version. behind: since when an incarnation
+    has not followed a map that marks ranges lost. overdue: since when it has held a range that retires. expelled: epoch
+    under which a member was told to give up. moved_at: when ranges were last moved by choice, taken back, or cut.
+    membership_at, restless_since: of the last change, and of the first one of the present burst of changes. costs: of
+    ranges.
     """
 
     watch: MemberWatch = field(default_factory=MemberWatch)
     absent: dict[str, Absence] = field(default_factory=dict)
-    handing: dict[KeyRange, tuple[str, int, float]] = field(default_factory=dict)
+    handing: dict[KeyRange, Handover] = field(default_factory=dict)
     barred: dict[KeyRange, dict[str, float]] = field(default_factory=dict)
     retired: dict[KeyRange, tuple[str, float]] = field(default_factory=dict)
     departed: dict[str, tuple[str, float]] = field(default_factory=dict)

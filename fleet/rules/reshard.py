@@ -106,6 +106,20 @@ def echoed(since_version: int, members: Iterable[MemberRecord]) -> bool:
     return all(member.seen_map >= since_version for member in members if member.holder is not None)
 
 
+def has_let_go(held: Iterable[KeyRange], shard_map: ShardMap) -> bool:
+    """Whether who holds these may repeat the map: they overlap nothing that it marks lost.
+
+    A range of the layout may overlap one outside it: it was opened when that one had been retired, and somebody has
+    edited the retired record since. To retire that again takes nothing from anybody.
+    """
+    if not shard_map.lost:
+        return True
+    layout = frozenset(shard_map.ranges)
+    return not any(
+        each.overlaps(lost) and (lost in layout or each not in layout) for each in held for lost in shard_map.lost
+    )
+
+
 def is_mangled(record: ShardRecord) -> bool:
     """A record that no fleet writes: it names nobody and no release says so, or it is retired and names somebody."""
     if record.foreign or record.holder is not None:

@@ -8,7 +8,7 @@ from fleet.records.record import Holder, ShardRecord, ShardStatus
 from fleet.rules.handover import is_free, standby_of
 from fleet.rules.look import Look
 from fleet.rules.moves import Move
-from fleet.rules.office_memory import Memory
+from fleet.rules.office_memory import Handover, Memory
 from fleet.rules.plan_settings import PlanSettings
 from fleet.rules.survey import Survey, layout_records
 from shards.keyrange import KeyRange
@@ -18,22 +18,23 @@ def returned(
     look: Look, memory: Memory, settings: PlanSettings, able: list[str], now: float
 ) -> tuple[tuple[str, ...], tuple[Move, ...]]:
     """R13: a target that did not get its standby ready in time loses the range to its holder again, who kept it; one
-    that does not claim a free range in time loses it to whom the planner finds."""
+    that does not claim a free range in time, from when it is free, loses it to whom the planner finds."""
     for each, names in list(memory.barred.items()):
         memory.barred[each] = {name: until for name, until in names.items() if until > now}
         if not memory.barred[each]:
             del memory.barred[each]
     targets = look.map.targets
     moves = []
-    handing: dict[KeyRange, tuple[str, int, float]] = {}
+    handing: dict[KeyRange, Handover] = {}
     for i, record, unclaimed in memory.survey(look).find(_astray):
         each, target = record.range, targets[i]
         if unclaimed and target not in able:
             continue
         known = memory.handing.get(each)
-        since = known[2] if known is not None and known[:2] == (target, record.epoch) else now
-        handing[each] = (target, record.epoch, since)
-        if now - since <= settings.standby_deadline_seconds:
+        state = target, record.epoch, unclaimed
+        handover = known if known is not None and known[:3] == state else Handover(*state, now)
+        handing[each] = handover
+        if now - handover.since <= settings.standby_deadline_seconds:
             continue
         if unclaimed:
             heir, why, over = "", "did not claim it in time", _others(able, memory.barred.get(each, {}), target)
@@ -76,10 +77,12 @@ def stragglers(look: Look, memory: Memory, settings: PlanSettings, now: float) -
     memory.expelled = {name: epoch for name, epoch in memory.expelled.items() if name in look.members}
     patience = 2 * settings.standby_deadline_seconds
     late: set[Holder] = set()
-    for each, (target, _, since) in memory.handing.items():
+    for each, handover in memory.handing.items():
         record = look.shards.get(each)
-        if record is not None and record.holder is not None and standby_of(record, target, look.map) is not None:
-            late |= {record.holder} if now - since > patience else set()
+        if record is None or record.holder is None or now - handover.since <= patience:
+            continue
+        if standby_of(record, handover.target, look.map) is not None:
+            late.add(record.holder)
     newest_loss = max(look.map.lost.values(), default=0)
     behind = [Holder(name, each.epoch) for name, each in look.members.items() if each.seen_map < newest_loss]
     memory.behind = {each: memory.behind.get(each, now) for each in behind}

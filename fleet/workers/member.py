@@ -23,7 +23,17 @@ from fleet.records.coordination import (
     ProtocolMismatch,
 )
 from fleet.records.record import Holder, Incarnation, MemberRecord
-from fleet.rules.membership import Sighting, Wait, acting_until, highest_named_epoch, join, leave, sight, went_back
+from fleet.rules.membership import (
+    Sighting,
+    Wait,
+    acting_until,
+    established,
+    highest_named_epoch,
+    join,
+    leave,
+    sight,
+    went_back,
+)
 from fleet.workers.pauses import LEAST_PAUSE_SECONDS, pause_until
 from fleet.workers.report import Report
 from shards.bell import Bell
@@ -42,7 +52,8 @@ write per member and period, and no more."""
 class Member:
     """The record of this worker, and the right to act that comes with it.
 
-    `holder` is None while this worker is no member. Invariant: `until` only grows within one epoch.
+    `holder` is None while this worker is no member. established: others know that it is one, so it may do something
+    about ranges. Invariant: `until` only grows within one epoch.
     """
 
     def __init__(
@@ -72,6 +83,7 @@ class Member:
         self._rng = rng
         self._record: MemberRecord | None = None
         self._until = float("-inf")
+        self.established = False
         self._attempted: int | None = None
         self._not_before = float("-inf")
         self._setbacks = 0
@@ -147,11 +159,12 @@ class Member:
         stored, shards = view.last_map, list(view.shards.values())
         if found is None:  # nothing but map and shard records knows how high it was, and the view may lag behind them
             stored, shards = await self.coordination.read_map() or stored, await self.coordination.list_shards()
+        known_epoch = highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards)
         decision = join(
             replace(self.draft, leaving=report.leaving, seen_map=report.followed, demand=report.demand),
             found,
             sighting=sighting,
-            known_epoch=highest_named_epoch(self.draft.name, stored.map if stored is not None else None, shards),
+            known_epoch=known_epoch,
             reaped_predecessor=self.reaped_predecessor,
             now=self._clock(),
             forgotten=stored.map.forgotten if stored is not None else 0,
@@ -164,6 +177,7 @@ class Member:
         record = await self.coordination.write_member(decision.record, decision.record.version)
         self._attempted = record.renewals
         self._record, self._until = record, acting_until(sent_at, record.lease_seconds)
+        self.established = established(False, known_epoch=known_epoch)
         log.info("member %s at epoch %d", record.name, record.epoch)
         return None
 
@@ -213,11 +227,27 @@ class Member:
             spread=report.spread,
         )
         self._attempted = new.renewals
+        known_epoch = self._known_epoch(view)
         sent_at = self._clock()
         stored = await self.coordination.write_member(new, record.version, not_after=self._until)
         self.telemetry.renewed(self._clock() - sent_at)
         if self._record is not None and self._record.epoch == stored.epoch:
             self._record, self._until = stored, acting_until(sent_at, new.lease_seconds)
+            if not self.established and established(False, known_epoch=known_epoch):
+                self.established = True
+                self._on_change()
+
+    def look(self, view: CoordinationView) -> None:
+        """Renew at once where that is all that is missing before it may do something about ranges."""
+        if not self.established and established(False, known_epoch=self._known_epoch(view)):
+            self.renew_now.set()
+
+    def _known_epoch(self, view: CoordinationView) -> int:
+        """What others would find who come after it. What it had been itself once is of no interest any more."""
+        if self.established:
+            return 0
+        shown = view.last_map.map if view.last_map is not None else None
+        return highest_named_epoch(self.draft.name, shown, view.shards.values())
 
     async def _contested(self, record: MemberRecord) -> float:
         """A renewal conflicted: its own lost answer, an edit that means nothing, or the end. Returns the next pause."""

@@ -26,6 +26,7 @@ from fleet.records.report_record import RolloutRecord
 from fleet.rules.budget_share import Budget
 from fleet.rules.handover import Phase
 from fleet.rules.refusal import check_map
+from fleet.rules.reshard import has_let_go
 from fleet.rules.survey import Survey
 from fleet.workers.departure import Departure
 from fleet.workers.inquiry import Inquiry
@@ -262,7 +263,9 @@ class Worker:
             # Before the map counts as followed: others may have what is given up here once it does.
             if self._budget.follow(self.view.last_map, self.view.shards, self.member.holder):
                 self.member.renew_now.set()
-        me = self.member.holder if self.clock() < self.member.until() else None
+        self.member.look(self.view)
+        may_act = self.member.established and self.clock() < self.member.until()
+        me = self.member.holder if may_act else None
         if self._inquiry.ask(self.view, me, rung=rung):
             self._departure.looked()
             self._follow_map()
@@ -277,12 +280,11 @@ class Worker:
             self.member.renew_now.set()
 
     def _follow_map(self) -> None:
-        """R14: a map is followed once nothing is held that overlaps what it marks lost."""
+        """R14: a map is followed once what it marks lost has been let go."""
         stored = self.view.last_map
         if stored is None or stored.map.version == self._followed:
             return
-        held = [each for each, runner in self.runners.items() if runner.holding]
-        if not any(each.overlaps(lost) for each in held for lost in stored.map.lost):
+        if has_let_go((each for each, runner in self.runners.items() if runner.holding), stored.map):
             self._followed = stored.map.version
             if stored.map.lost:
                 self.member.renew_now.set()  # the range comes back when everybody has said so

@@ -7,7 +7,7 @@ from enum import Enum
 
 from shards.objects import Key, ObjectName, Resource
 from shards.stores.store import StoreReader
-from shards.versions import must_be_one
+from shards.versions import comparable, must_be_one
 
 
 class Phase(Enum):
@@ -61,8 +61,19 @@ class Barrier:
         if self.phase is Phase.DELETED:
             # Absence alone proves nothing: the view may not have seen the object yet.
             past = view.shows(self.name, self.uid, self.resource_version)
-            return view.name_of(self.uid) is None and (past or view.gone(self.uid))
+            # That it left the filter once is no proof either: it may have come back since.
+            unknown = not comparable(self.resource_version)
+            return view.name_of(self.uid) is None and (past or (unknown and view.gone(self.uid)))
         return False
+
+    def missed(self, view: StoreReader) -> bool:
+        """Of what is seen: whether the view told nobody, as it never held the object that was written, nor saw it go.
+
+        It came and went between two lists. True also of an end that was seen too long ago to be known.
+        """
+        if self.phase is not Phase.LANDED or view.name_of(self.uid) is not None:
+            return False
+        return not view.saw_go(self.uid, self.resource_version)
 
     def __str__(self) -> str:
         return f"{self.resource} {self.name} {self.phase.value} {self.resource_version}".rstrip()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from shards.gates.barrier import NEEDS_READ, UNKNOWN, Barrier, Phase
 from shards.gates.levels import Levels
+from shards.gates.missed import Missed
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import StoreReader
 from shards.versions import includes
@@ -61,6 +62,7 @@ class OwnWrites:
         self._most = most
         self._held = 0
         self._barriers: OrderedDict[Key, list[Barrier]] = OrderedDict()
+        self._missed = Missed(OVERDUE_SECONDS)
 
     def __len__(self) -> int:
         """Number of keys with barriers."""
@@ -192,11 +194,15 @@ class OwnWrites:
         keep its last write for ever.
 
         Returns those of them that have been waiting for OVERDUE_SECONDS, each again after as long. The event that shows
-        their write may be lost, and nothing else may ever wake them.
+        their write may be lost, and nothing else may ever wake them. And those that wrote what no view tells of:
+        see `Missed`.
         """
         overdue = []
         for key in list(islice(self._barriers, limit)):
+            known = self._barriers[key]
             waiting = self.waiting(key, views)
+            if len(waiting) != len(known):
+                self._note_missed(known, views, now)
             if not waiting:
                 continue
             self._barriers.move_to_end(key)
@@ -207,7 +213,13 @@ class OwnWrites:
                 for barrier in waiting:
                     barrier.since = now
         self.levels.sweep(views, limit)
-        return overdue
+        return list(dict.fromkeys(overdue + self._missed.due(now)))
+
+    def _note_missed(self, barriers: list[Barrier], views: Views, now: float) -> None:
+        for each in barriers:
+            view = views[each.resource]
+            if each.seen(view) and each.missed(view):
+                self._missed.note(each.key, each.uid, now)
 
     def unseen(self, views: Views) -> dict[Resource, list[Barrier]]:
         """All writes that the views do not show, by resource; for the watermark."""

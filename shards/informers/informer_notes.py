@@ -12,7 +12,7 @@ from shards.watching.source import Source
 class InformerNotes:
     """The lines of one view. Nothing is written, and next to nothing paid, while the journal is off."""
 
-    __slots__ = ("_by_list", "_clock", "_journal", "_noted", "_range", "_resource", "_role", "_whole")
+    __slots__ = ("_by_list", "_clock", "_journal", "_namespace", "_noted", "_range", "_resource", "_role", "_whole")
 
     def __init__(self, journal: Journal, source: Source, clock: Clock) -> None:
         self._journal = journal
@@ -22,7 +22,8 @@ class InformerNotes:
         self._range = str(source.range)
         self._resource = str(source.resource)
         self._role = source.role
-        self._whole = "whole" if source.whole else ""
+        self._namespace = source.whole_namespace
+        self._whole = "whole" if source.whole else "namespace" if self._namespace else ""
 
     @property
     def on(self) -> bool:
@@ -63,7 +64,7 @@ class InformerNotes:
         if self._journal.on and store.resource_version not in ("", self._noted):
             self._noted = store.resource_version
             note = self._line("view")
-            note.version, note.outcome = store.resource_version, self._whole
+            note.version, note.outcome, note.key = store.resource_version, self._whole, self._namespace
             note.objects = {meta.uid: meta.resource_version for meta in store.metas()}
             self._write(note)
 

@@ -99,6 +99,9 @@ class NamespacedReader(StoreReader):
     def owned_by(self, uid: str) -> tuple[Meta, ...]:
         return tuple(chain.from_iterable(store.owned_by(uid) for store in self._all))
 
+    def saw_go(self, uid: str, resource_version: str) -> bool:
+        return any(store.saw_go(uid, resource_version) for store in self._all)
+
     def gone(self, uid: str) -> bool:
         return self.name_of(uid) is None and any(store.gone(uid) for store in self._all)
 

@@ -89,10 +89,13 @@ class Fence:
         source = self.sources.get(resource)
         return source is not None and source.role == "owned"
 
+    def filters_slots(self, resource: Resource) -> bool:
+        """Whether the view shows nothing without a slot label."""
+        return self.sources[resource].mode is FilterMode.SLOT_LABELS
+
     def may_mend(self, resource: Resource) -> bool:
         """Whether a child may be written for its slot label alone. Always where the view does not show it without."""
-        hidden = self.sources[resource].mode is FilterMode.SLOT_LABELS
-        return hidden or self.mends is None or self.mends.take(self.clock())
+        return self.filters_slots(resource) or self.mends is None or self.mends.take(self.clock())
 
     def user_agent(self, view: View, resource: Resource, reason: str) -> str:
         key = view.key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shards.errors import AlreadyExists, ConfigError, NotFound, NotReadyYet, TerminalError
@@ -22,7 +22,7 @@ from shards.ownership.fence import Fence
 from shards.ownership.fenced_requests import FencedRequests
 from shards.ownership.overlay import Snapshot
 from shards.ownership.scaling import Scaling
-from shards.ownership.view import View, controller_uid
+from shards.ownership.view import Place, View, controller_uid
 
 
 class FencedClient:
@@ -94,6 +94,15 @@ class FencedClient:
         if not patch or (mends_only(patch) and not self._fence.may_mend(resource)):
             return current
         return await self._patch("patch", resource, name, patch)
+
+    async def relabel(self, places: Iterable[Place]) -> None:
+        """Gives own children that were read live for this run, and lack their slot label, a new one. Raises as `patch`.
+
+        An author who sees them may have nothing to write to them, and no view would ever tell what becomes of them.
+        """
+        for resource, name in places:
+            if self._fence.owns(resource) and self._fence.filters_slots(resource) and self._view.shows_own():
+                await self._label(resource, name, self._view.peek(resource, name))
 
     async def update(self, resource: str | Resource, body: Object) -> Object:
         """Replaces the object. The body carries the resourceVersion that was read; raises ValueError otherwise.
@@ -274,7 +283,9 @@ class FencedClient:
 
     async def _unhide(self, resource: Resource, name: ObjectName) -> None:
         """An own child that lost its slot label is in no view: without a new one it would be created again for ever."""
-        found = await self._requests.read(resource, name, "adopt")
+        await self._label(resource, name, await self._requests.read(resource, name, "adopt"))
+
+    async def _label(self, resource: Resource, name: ObjectName, found: Object | None) -> None:
         slot = slot_of(self._view.key.uid)
         if found is None or controller_uid(found) != self._view.key.uid:
             return

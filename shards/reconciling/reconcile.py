@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import isawaitable
 from typing import Any
 
@@ -106,7 +106,7 @@ class Reconciler:
         memory = self._memories.get(key, {})
         context = Context(Request(key.namespace, key.name, key.uid), fence, view, self._shard_name, memory)
         try:
-            outcome = await self._ran(fence, key, context)
+            outcome = await self._ran(fence, key, context, overlay or {})
             if context.acts_matter or fence.degraded.keys:
                 seconds = await self._pauses.after(fence, key, context, outcome)
                 if seconds:
@@ -120,18 +120,21 @@ class Reconciler:
             else:
                 self._memories.pop(key, None)
 
-    async def _ran(self, fence: Fence, key: Key, context: Context) -> str:
+    async def _ran(self, fence: Fence, key: Key, context: Context, read: Collection[Place]) -> str:
+        """read: what was read live for it."""
         seconds = self._timeout_seconds
         late = self._controller.plain
         try:
             if self._controller.plain:
                 call, request = self._controller.call, context.request
+                if read:
+                    await context.client.relabel(read)
                 result = _checked(await in_thread(self._runtime.threads(), call, context, request, seconds))
             else:
                 task = asyncio.current_task()
                 assert task is not None, "what is timed runs in a task"
                 try:
-                    result = await self._awaited(context)
+                    result = await self._awaited(context, read)
                 finally:
                     late = self.timer.end(task)
                 if late:
@@ -162,7 +165,9 @@ class Reconciler:
         self._retry_later(key)
         return "timeout"
 
-    async def _awaited(self, context: Context) -> Result | None:
+    async def _awaited(self, context: Context, read: Collection[Place]) -> Result | None:
+        if read:
+            await context.client.relabel(read)
         outcome = self._controller.call(context, context.request)
         return _checked(await outcome if isawaitable(outcome) else outcome)
 

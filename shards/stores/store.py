@@ -18,7 +18,7 @@ from shards.stores.kept import Kept, key_of
 from shards.stores.postings import Postings
 from shards.stores.relisted import Arrivals, Missing, all_new
 from shards.stores.store_reader import TOMBSTONES, StoreReader
-from shards.versions import at_least, newest
+from shards.versions import at_least, includes, newest
 from shards.watching.watch_requests import Freshness
 
 __all__ = ["COMPARE_SLICE", "TOMBSTONES", "Change", "Entry", "Replacement", "StoreReader", "StoreWriter"]
@@ -85,6 +85,10 @@ class StoreWriter:
             self._unlink(key, kept)
             known = kept.version
             change = Change((key, kept), None)
+        elif not includes(view._tombstones.get(meta.uid, ""), meta.resource_version):
+            view._unheld[meta.uid] = meta.resource_version
+            if len(view._unheld) > TOMBSTONES:
+                del view._unheld[next(iter(view._unheld))]
         self._bury(meta.uid, newest(meta.resource_version, known))
         self._reached(meta.resource_version)
         return change

@@ -55,7 +55,8 @@ class StoreReader:
     resource: whose objects these are; None: nobody has said, and no gate may ask.
 
     Invariants: `_names` holds exactly the UIDs of `_entries`; `_owned` exactly their controllers; a UID is never both
-    in `_names` and in `_tombstones`. All are keyed by `key_of` namespace and name.
+    in `_names` and in `_tombstones`. All are keyed by `key_of` namespace and name. `_unheld`: those of what was not
+    in the view when its end came, by UID.
     """
 
     __slots__ = (
@@ -65,6 +66,7 @@ class StoreReader:
         "_names",
         "_owned",
         "_tombstones",
+        "_unheld",
         "highest_object_version",
         "listed_version",
         "regressions",
@@ -84,6 +86,7 @@ class StoreReader:
         self._names: dict[str, str] = {}
         self._owned = Postings()
         self._tombstones: dict[str, str] = {}
+        self._unheld: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -232,6 +235,14 @@ class StoreReader:
         return includes(self._tombstones.get(uid, ""), resource_version) or includes(
             self.resource_version, resource_version
         )
+
+    def saw_go(self, uid: str, resource_version: str) -> bool:
+        """Whether the view held the object, and saw it deleted, or leaving the filter, at that version or later.
+
+        Of the end of what it did not hold it tells nobody.
+        """
+        end = self._tombstones.get(uid, "")
+        return includes(end, resource_version) and self._unheld.get(uid) != end
 
     def gone(self, uid: str) -> bool:
         """Whether the object was seen to be deleted (or to leave the filter) and has not come back.

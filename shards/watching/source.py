@@ -88,9 +88,18 @@ class Source:
     @property
     def whole(self) -> bool:
         """Whether the range, of the objects' own UIDs, is all that filters this view."""
+        return self._by_uid and not self.scope.namespaces
+
+    @property
+    def whole_namespace(self) -> str:
+        """The namespace that is all that filters this view beside its range, as of `whole`; "" where it is not."""
+        return self.namespace if self._by_uid else ""
+
+    @property
+    def _by_uid(self) -> bool:
+        """Whether it is one of primaries that no selector picks, by their UIDs."""
         by_range = self.role == "primary" and self.partition_key is PartitionKey.UID
-        scope = self.scope
-        return by_range and not (scope.namespaces or scope.label_selector or scope.field_selector)
+        return by_range and not (self.scope.label_selector or self.scope.field_selector)
 
     @cached_property
     def admits_all(self) -> bool:

@@ -131,6 +131,9 @@ async def test_without_its_script_the_page_shows_the_same_picture(shown: Shown) 
     assert await page.evaluate("document.querySelectorAll('.axis.top .plot span').length") >= 5
 
 
-async def test_it_prints(shown: Shown) -> None:
+async def test_it_prints_on_white(shown: Shown) -> None:
     page = await shown([failing_story(), failing_story(300)], dark=True)
     assert (await page.pdf()).startswith(b"%PDF")
+    await page.send("Emulation.setEmulatedMedia", media="print")
+    assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert await page.evaluate("getComputedStyle(document.querySelector('.tools')).display") == "none"

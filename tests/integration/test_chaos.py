@@ -60,8 +60,11 @@ def answers(journal: dict[str, Any], when: str) -> dict[str, Any]:
     return {probe["name"]: probe["output"] for probe in journal["steady_states"][when]["probes"]}
 
 
-def test_a_killed_worker_costs_neither_a_key_nor_a_second_writer(run: Callable[..., Run]) -> None:
-    code, out, err = run("worker-sigkill", "--json").finish()
+def test_a_killed_worker_costs_neither_a_key_nor_a_second_writer(run: Callable[..., Run], tmp_path: Path) -> None:
+    page, text, kept = tmp_path / "page.html", tmp_path / "text.md", tmp_path / "kept"
+    code, out, err = run(
+        "worker-sigkill", "--json", "--report", str(page), "--markdown", str(text), "--keep", str(kept)
+    ).finish()
 
     assert code == 0, err
     journal = json.loads(out)
@@ -75,6 +78,12 @@ def test_a_killed_worker_costs_neither_a_key_nor_a_second_writer(run: Callable[.
     assert {"I1", "I2", "I7", "I9", "I11", "I23", "I27"} <= {
         name for name, each in judged.items() if each["outcome"] == "held" and each["checks"] > 0
     }
+    for told in (page.read_text(), text.read_text()):
+        assert "It held" in told
+        assert f"{killed['worker']} was killed" in told  # why the longest gap was one
+
+    subprocess.run([FLEET, "chaos", "report", str(kept)], cwd=ROOT, check=True, capture_output=True)
+    assert (kept / "report.html").read_text() == page.read_text()
 
 
 def test_a_steady_state_that_is_lost_ends_with_1_and_names_the_probe(run: Callable[..., Run], tmp_path: Path) -> None:

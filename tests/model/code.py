@@ -119,6 +119,7 @@ class Code(LeaseCode):
                 known_epoch=membership.highest_named_epoch(NAMES[name], shard_map, records.shards(leases).values()),
                 reaped_predecessor=True,
                 now=LATE if awaited else SOON,
+                forgotten=m.forgotten if m is not None else 0,
             )
             if not isinstance(decision, Join):
                 return None
@@ -128,6 +129,17 @@ class Code(LeaseCode):
             return Member(new.epoch, p)
 
         return self._once(("join", name, p, found, m, leases, awaited), ask)  # type: ignore[no-any-return]
+
+    def established(self, name: int, before: bool, shown: Map | None, leases: tuple[Lease, ...]) -> bool:
+        """shown: the map that it had seen when it sent what has been acknowledged."""
+
+        def ask() -> bool:
+            shard_map = self.records.map(shown) if shown is not None else None
+            shards = self.records.shards(leases).values()
+            known = membership.highest_named_epoch(NAMES[name], shard_map, shards)
+            return membership.established(before, known_epoch=known)
+
+        return self._once(("established", name, before, shown, leases), ask)  # type: ignore[no-any-return]
 
     def fenced(self, name: int, member: Member, *, held: bool) -> Member | None:
         """What a fence writes, None when it must not be. held: the incarnation may still act, so its timer has not run
@@ -164,12 +176,18 @@ class Code(LeaseCode):
 
         return self._once(("left", name, member), ask)  # type: ignore[no-any-return]
 
-    def floors(
-        self, m: Map, members: tuple[Member, ...], leases: tuple[Lease, ...], gone: tuple[int, ...] = ()
-    ) -> tuple[int, ...]:
-        """gone: names that were proved to have no record for longer than a lease."""
+    def with_floors(
+        self,
+        m: Map,
+        members: tuple[Member, ...],
+        leases: tuple[Lease, ...],
+        ghosts: tuple[Holder, ...],
+        gone: tuple[int, ...] = (),
+    ) -> Map:
+        """ghosts: incarnations that may still act, and whose record is gone. gone: names that were proved to have no
+        record for longer than a lease."""
 
-        def ask() -> tuple[int, ...]:
+        def ask() -> Map:
             records = self.records
             shards = records.shards(leases)
             named = {
@@ -180,12 +198,14 @@ class Code(LeaseCode):
                 for name in gone
             }
             holders = Survey(records.map(m), shards).find(named_epochs)
-            new = records.floors(membership.floors(records.map(m), records.members(members), holders, gone=named))
+            kept = {*holders, *self.doubted(m, members, ghosts)}
+            wanted = membership.floors(records.map(m), records.members(members), kept, gone=named)
+            new = records.floors(wanted)
             for name, (before, after) in enumerate(zip(m.floors, new, strict=True)):
                 ensure(after >= before or not (after or members[name].epoch), "R6: floors never fall")
-            return new
+            return m._replace(floors=new, forgotten=membership.forgotten(records.map(m), wanted))
 
-        return self._once(("floors", m, members, leases, gone), ask)  # type: ignore[no-any-return]
+        return self._once(("floors", m, members, leases, ghosts, gone), ask)  # type: ignore[no-any-return]
 
     def _member(self, new: MemberRecord, live: MemberRecord) -> Member:
         holder = NOBODY if new.holder is None else int(new.holder.supervisor.rpartition("-")[2])

@@ -30,7 +30,7 @@ from tests.model.state import (
 
 def range_steps(w: World, s: State) -> Iterator[Step]:
     for p, me in enumerate(s.processes):
-        if me.epoch <= 0 or not me.believes:
+        if me.epoch <= 0 or not me.believes or not me.established:
             continue
         if w.left(s, "act") and me.holds and me.gate == OPEN:
             acted = w.spend(s, "act")._replace(contents=s.contents + 1)

@@ -54,14 +54,22 @@ class LeaseCode:
     def everybody(self, members: tuple[Member, ...], ghosts: tuple[Holder, ...]) -> list[MemberRecord]:
         """Whom a coordinator asks that has watched all the time. ghosts: incarnations that may still act, and whose
         record is gone."""
-        watch, found = VanishedMembers(), self.records.members(members)
+        found = self.records.members(members)
+        return self._watch(found, ghosts).everybody(found.values(), 1.0)
+
+    def doubted(self, m: Map, members: tuple[Member, ...], ghosts: tuple[Holder, ...]) -> frozenset[str]:
+        """Names of the floors of that map that such incarnations may bear."""
+        return self._watch(self.records.members(members), ghosts).doubted(self.records.map(m).floors, 1.0)
+
+    def _watch(self, found: dict[str, MemberRecord], ghosts: tuple[Holder, ...]) -> VanishedMembers:
+        watch = VanishedMembers()
         for name, epoch in ghosts:
             seen = self.records.member(name, Member(epoch, 0))
             assert seen is not None
             watch.observe({seen.name: replace(seen, uid="gone")}, -LEASE_SECONDS)
         watch.observe(found or {"": MemberRecord("", None, 0, LEASE_SECONDS)}, 0.0)
         watch.since = -2 * LEASE_SECONDS
-        return watch.everybody(found.values(), 1.0)
+        return watch
 
     def upkeep(
         self, m: Map, leases: tuple[Lease, ...], members: tuple[Member, ...], ghosts: tuple[Holder, ...]
@@ -142,6 +150,7 @@ class LeaseCode:
                 targets=tuple(NAMES.index(each) if each else 0 for each in new.targets),
                 retiring=records.mask(new.retiring),
                 floors=records.floors(new.floors),
+                forgotten=new.forgotten,
                 opened=records.mask(new.opened),
                 lost=records.lost(new.lost),
                 losses=seen,

@@ -15,6 +15,7 @@ from tests.model.state import (
     with_coordinator,
     write_map,
 )
+from tests.model.workers import ghosts
 
 
 def plan_map(w: World, s: State, c: int, new: Map, label: str, fault: bool = False) -> Iterator[Step]:
@@ -42,17 +43,23 @@ def with_floors(w: World, s: State, m: Map) -> Map:
     if "trust-own-fences-only" in w.without:
         return m
     if w.code is not None:
-        return m._replace(floors=w.code.floors(m, s.members, s.leases))
-    floors = []
+        return w.code.with_floors(m, s.members, s.leases, ghosts(w, s))
+    floors, doubted = [], {name for name, _ in ghosts(w, s)}
     for name in range(w.people):
         floor = max(m.floors[name], s.members[name].epoch)
         if "floor-follows-downwards" in w.without and s.members[name].epoch:
             floor = s.members[name].epoch
         named = any(x.holder is not None and x.holder[0] == name for x in s.leases)
-        if not s.members[name].epoch and not named and name not in m.targets:
+        named = named or name in m.targets or ("forget-a-floor-at-once" not in w.without and name in doubted)
+        if not s.members[name].epoch and not named:
             floor = 0
         floors.append(floor)
-    return m._replace(floors=tuple(floors))
+    new = m._replace(floors=tuple(floors))
+    if "forget-how-high" in w.without:
+        return new
+    return new._replace(
+        forgotten=max([m.forgotten, *(old for old, now in zip(m.floors, floors, strict=True) if not now)])
+    )
 
 
 def rebuilt_map(w: World, s: State, c: int, me: Coordinator) -> Iterator[Step]:
@@ -81,6 +88,7 @@ def rebuilt_map(w: World, s: State, c: int, me: Coordinator) -> Iterator[Step]:
         targets=tuple(targets),
         retiring=((last.retiring if last is not None else 0) | found) & ~mask,
         floors=last.floors if last is not None else (0,) * w.people,
+        forgotten=last.forgotten if last is not None else 0,
         opened=(last.opened if last is not None else 0) | found | mask,
         lost=last.lost if last is not None else (0,) * len(s.leases),
         losses=losses,

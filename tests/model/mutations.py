@@ -94,6 +94,27 @@ MUTATIONS = {
     "join-below": Mutation(
         "ignores what names it", wrong.join, wrong.joins_below_what_names_it, SAFETY, "a member Lease deleted"
     ),
+    "hold-before-it-is-known": Mutation(
+        "does not wait until others would know of it",
+        membership.established,
+        wrong.established_at_once,
+        SAFETY,
+        "two of a name that is new",
+    ),
+    "forget-a-floor-at-once": Mutation(
+        "knows of nobody who may act without a record",
+        VanishedMembers.doubted,
+        wrong.nobody_doubted,
+        SAFETY,
+        "two of a name that is new",
+    ),
+    "forget-how-high": Mutation(
+        "does not go with the floors that go",
+        membership.forgotten,
+        wrong.forgets_nothing_of_it,
+        SAFETY,
+        "a member Lease deleted in a running fleet",
+    ),
     "fence-what-moved": Mutation(
         "ignores the version", wrong.fence, wrong.fences_what_has_moved, SAFETY, "leaving for good"
     ),

@@ -155,6 +155,7 @@ def _floors(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
         and m.floors[x.holder[0]] <= x.holder[1] < followed.floors[x.holder[0]]
         for x in s.leases
     )
+    frees = frees or any(not m.floors[name] and followed.floors[name] for name in m.targets)
     if frees:
         yield from plan_map(w, s, c, m, "raises the floors")
     for name in range(w.people):
@@ -163,8 +164,10 @@ def _floors(w: World, s: State, c: int, m: Map) -> Iterator[Step]:
         if "no-floor-for-the-gone" in w.without or (alive and "gone-at-once" not in w.without):
             continue
         if s.members[name].epoch == 0 and named >= m.floors[name]:
-            raised = w.code.floors(m, s.members, s.leases, (name,)) if w.code else put(m.floors, name, named + 1)
-            gone = m._replace(floors=raised)
+            if w.code is not None:
+                gone = w.code.with_floors(m, s.members, s.leases, ghosts(w, s), (name,))
+            else:
+                gone = m._replace(floors=put(m.floors, name, named + 1))
             yield from plan_map(w, s, c, gone, f"raises the floor of {name}, which has no record")
 
 

@@ -155,6 +155,7 @@ class Records:
             lost={self.ranges[r]: number for r, number in enumerate(m.lost) if number},
             floors={NAMES[name]: floor for name, floor in enumerate(m.floors) if floor},
             config_version=str(m.config + 1),
+            forgotten=m.forgotten,
         )
 
     def _set(self, mask: int) -> frozenset[KeyRange]:

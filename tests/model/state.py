@@ -56,7 +56,7 @@ class Member(NamedTuple):
 class Map(NamedTuple):
     """targets: a name per range of the layout. floors: per name. lost: per range the number of its loss, 0 = not lost;
     losses: the highest number given. config: version of the config that the layout was made for. office: of the term
-    that wrote it first."""
+    that wrote it first. forgotten: the highest floor that has gone."""
 
     layout: int
     targets: tuple[int, ...]
@@ -67,6 +67,7 @@ class Map(NamedTuple):
     losses: int = 0
     config: int = 0
     office: int = 0
+    forgotten: int = 0
 
 
 class Process(NamedTuple):
@@ -75,7 +76,7 @@ class Process(NamedTuple):
     holds: ranges that it may act on. drained: ranges that it will release. synced: ranges that it stands by for, its
     views complete. claim: a range whose Lease it has read and not yet written, -1 = none. seen, gate: for the one range
     of a scenario with contents. past: it lives in a history that a restore has ended. waits: it has noticed, and waits
-    for a lease before it joins.
+    for a lease before it joins. established: who comes after it would know of it, so it may do something about ranges.
     """
 
     epoch: int
@@ -90,6 +91,7 @@ class Process(NamedTuple):
     gate: int = OPEN
     past: bool = False
     waits: bool = False
+    established: bool = False
 
 
 class Coordinator(NamedTuple):
@@ -161,8 +163,9 @@ class World:
     """A scenario to explore. names: the name of each process. split: one range that can be cut in two, or one alone.
 
     standbys: a planned release waits for the target's standby. gates: contents, watermarks and lists are modelled.
-    slow_maps: a coordinator plans a map and writes it later. without: rules and parts of rules that are removed. code:
-    what decides and writes; None where something is removed: the moves then follow the rules as they are written here.
+    slow_maps: a coordinator plans a map and writes it later. new: the map names nobody yet but as a target. without:
+    rules and parts of rules that are removed. code: what decides and writes; None where something is removed: the
+    moves then follow the rules as they are written here.
     """
 
     def __init__(
@@ -177,10 +180,12 @@ class World:
         running: bool = False,
         governed: bool = True,
         collects: bool = False,
+        new: bool = False,
         without: frozenset[str] = frozenset(),
     ) -> None:
         self.names, self.split, self.standbys, self.gates, self.slow_maps = names, split, standbys, gates, slow_maps
         self.governed, self.running, self.collects, self.without = governed, running, collects, without
+        self.new = new
         self.code: Code | None = None
         self.budget = tuple(budget.get(name, 0) for name in FAULTS)
         assert set(budget) <= set(FAULTS), budget
@@ -209,13 +214,16 @@ class World:
 
     def start(self) -> State:
         """One range, active and free, for the first name; in a fleet that runs, all have joined and it is owned."""
-        m = Map(0, (0,), 0, (0,) * self.people, 1, (0,) * len(self.keys))
+        m = Map(0, (0,), 0, (int(not self.new),) * self.people, 1, (0,) * len(self.keys))
         leases = (Lease(ACTIVE), *(Lease(ABSENT) for _ in self.ranges[1:]))
         members, processes = (Member(),) * self.people, (Process(0, False, m),) * len(self.names)
         if self.running:
             firsts = [self.names.index(name) for name in range(self.people)]
             members = tuple(Member(1, p) for p in firsts)
-            processes = tuple(Process(int(p in firsts), p in firsts, m, int(p == 0)) for p in range(len(self.names)))
+            processes = tuple(
+                Process(int(p in firsts), p in firsts, m, int(p == 0), established=p in firsts)
+                for p in range(len(self.names))
+            )
             leases = put(leases, 0, Lease(ACTIVE, (0, 1), int(self.epochs)))
         return State(
             members=members,
@@ -250,7 +258,18 @@ def with_coordinator(s: State, c: int, coordinator: Coordinator) -> State:
 
 def emptied(me: Process) -> Process:
     """It has dropped everything, and is no member."""
-    return me._replace(epoch=0, believes=False, holds=0, drained=0, synced=0, claim=-1, gate=OPEN, seen=0, past=False)
+    return me._replace(
+        epoch=0,
+        believes=False,
+        holds=0,
+        drained=0,
+        synced=0,
+        claim=-1,
+        gate=OPEN,
+        seen=0,
+        past=False,
+        established=False,
+    )
 
 
 def write_lease(w: World, s: State, r: int, lease: Lease) -> State:
@@ -294,7 +313,7 @@ def is_free(lease: Lease, floors: tuple[int, ...]) -> bool:
     return lease.holder != EMPTIED and lease.holder[1] < floors[lease.holder[0]]
 
 
-def known_epoch(w: World, s: State, name: int) -> int:
-    """The highest epoch of a name that map or shard Leases remember (R14)."""
-    floor = s.map.floors[name] if s.map is not None else 0
+def known_epoch(s: State, name: int, shown: Map | None) -> int:
+    """The highest epoch of a name that this map or shard Leases remember (R14)."""
+    floor = shown.floors[name] if shown is not None else 0
     return max([floor, *[x.holder[1] for x in s.leases if x.holder is not None and x.holder[0] == name]])

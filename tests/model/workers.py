@@ -11,6 +11,7 @@ from tests.model.state import (
     OK,
     STUCK,
     Holder,
+    Map,
     Member,
     Process,
     State,
@@ -84,15 +85,16 @@ def _join(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
         return
     rivals = [x for q, x in enumerate(s.processes) if q != p and w.names[q] == name and x.believes and x.epoch > 0]
     if found.epoch == 0:
-        known = known_epoch(w, s, name)
-        if rivals and "missing-member-joins-at-once" not in w.without:
+        known = known_epoch(s, name, s.map)
+        if known and rivals and "missing-member-joins-at-once" not in w.without:
             return
-        epoch = 1 if "member-epoch-restarts" in w.without else known + 1
+        forgotten = s.map.forgotten if s.map is not None else 0
+        epoch = 1 if "member-epoch-restarts" in w.without else max(known, forgotten) + 1
     else:
         if found.holder not in (NOBODY, p) and is_held(w, s, name) and "join-over-a-live-holder" not in w.without:
             return
         epoch = found.epoch + (0 if "join-without-raise" in w.without and found.epoch else 1)
-        epoch = max(epoch, known_epoch(w, s, name) + 1) if "join-without-raise" not in w.without else epoch
+        epoch = max(epoch, known_epoch(s, name, s.map) + 1) if "join-without-raise" not in w.without else epoch
     yield from _joined(w, s, p, me, Member(epoch, p))
 
 
@@ -108,7 +110,16 @@ def _joined(w: World, s: State, p: int, me: Process, record: Member) -> Iterator
     if w.left(s, "lost-answer"):
         yield Step(f"{p} joins at epoch {epoch}, the answer is lost", w.spend(t, "lost-answer"), True)
     joined = emptied(me)._replace(epoch=epoch, believes=True, view=view)
+    joined = joined._replace(established=_established(w, s, p, joined, s.map))
     yield Step(f"{p} joins at epoch {epoch}", with_process(t, p, joined))
+
+
+def _established(w: World, s: State, p: int, me: Process, shown: Map | None) -> bool:
+    """After a write of its record. shown: the map that it had seen before."""
+    if w.code is not None:
+        return w.code.established(w.names[p], me.established, shown, s.leases)
+    unknown = "hold-before-it-is-known" in w.without
+    return me.established or unknown or known_epoch(s, w.names[p], shown) > 0
 
 
 def _member(w: World, s: State, p: int, me: Process) -> Iterator[Step]:
@@ -162,6 +173,12 @@ def _noticed(w: World, s: State, p: int, me: Process) -> State:
     return with_process(s, p, _anew(me)._replace(waits="restored-joins-at-once" not in w.without))
 
 
+def _against(w: World, view: Map, r: int) -> int:
+    """What a member may not hold when it repeats that a range is lost: but for the layout, where that lies outside."""
+    layout, against = w.layout_masks[view.layout], w.overlaps[r] | 1 << r
+    return against if layout >> r & 1 else against & ~layout
+
+
 def _follow(w: World, s: State, p: int, me: Process, renews: bool) -> Iterator[Step]:
     if s.map is not None and me.view != s.map and not me.past:
         kept = me.holds
@@ -181,12 +198,14 @@ def _follow(w: World, s: State, p: int, me: Process, renews: bool) -> Iterator[S
                 me._replace(view=s.map, holds=kept, synced=synced, seen=me.seen if synced | kept | me.drained else 0),
             ),
         )
+    if renews and not me.established and _established(w, s, p, me, me.view):
+        yield Step(f"{p} renews, as it is known now", with_process(s, p, me._replace(established=True)))
     record = s.members[w.names[p]]
     if renews and record.echo < me.view.losses and me.health != STUCK:
         at_stake = me.holds | me.drained | (1 << me.claim if me.claim >= 0 else 0)
-        clear = all(not me.view.lost[r] or not at_stake & (w.overlaps[r] | 1 << r) for r in w.ranges)
+        clear = all(not lost or not at_stake & _against(w, me.view, r) for r, lost in enumerate(me.view.lost))
         if clear or "echo-without-drop" in w.without:
             echoed = record._replace(echo=me.view.losses)
             yield Step(f"{p} renews and repeats the map", with_member(s, w.names[p], echoed))
-    if "outlived" not in w.without and renews and known_epoch(w, s, w.names[p]) > me.epoch:
+    if "outlived" not in w.without and renews and known_epoch(s, w.names[p], s.map) > me.epoch:
         yield Step(f"{p} finds a later epoch of its name", with_process(s, p, _anew(me)))

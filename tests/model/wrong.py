@@ -111,6 +111,18 @@ def joins_below_what_names_it(draft: Any, found: Any, **rest: Any) -> Any:
     return join(draft, found, **{**rest, "known_epoch": 0})
 
 
+def established_at_once(before: bool, *, known_epoch: int) -> bool:
+    return True
+
+
+def forgets_nothing_of_it(shard_map: Any, new_floors: Any) -> int:
+    return int(shard_map.forgotten)
+
+
+def nobody_doubted(self: Any, names: Any, now: float) -> frozenset[str]:
+    return frozenset()
+
+
 def fences_what_has_moved(live: Any, sighting: Any, now: float) -> Any:
     return fence(live, sighting if live is None else replace(sighting, version=live.version), now)
 
@@ -145,7 +157,7 @@ def floors_without_the_gone(shard_map: Any, members: Any, named: Any, *, gone: A
 
 
 def floors_of_the_map_alone(shard_map: Any, members: Any, named: Any, *, gone: Any) -> Any:
-    return floors(shard_map, {}, named, gone=gone)
+    return floors(shard_map, {}, {*named, *members}, gone=gone)
 
 
 # -- the life of a record --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from chaos.simulation.happenings import Closed, Healed, Lived, Opened, Restored, Struck, Written
 from chaos.simulation.plan import said_name
-from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, StaleReplica, TruncatedList
+from chaos.simulation.strikes import BrownOut, ClockRate, DroppedEvents, StaleReplica, TruncatedList, Useless
 from fleet.backends.local_store import Unreadable
 from fleet.backends.record_cache import Record
 from fleet.records.object_names import Kind
@@ -194,6 +194,8 @@ class Scene:
 
     def hears_struck(self, struck: Struck) -> None:
         strike = struck.strike
+        if isinstance(strike, Useless):  # it renews and reads: whatever is promised is promised of it too
+            return
         if isinstance(strike, ClockRate) and not SLOWEST <= strike.rate <= FASTEST:
             # What a wrong clock has granted lasts for a lease after it has come right again.
             rest = 0.0 if struck.over else strike.seconds

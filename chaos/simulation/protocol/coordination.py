@@ -12,7 +12,7 @@ from chaos.simulation.happenings import Read
 from chaos.simulation.process import Process
 from chaos.simulation.protocol.record_watcher import RecordWatcher
 from chaos.simulation.protocol.wire import Wire
-from fleet.backends.local import LocalCoordination
+from fleet.backends.local import LocalCoordination, W
 from fleet.backends.record_cache import CachedView, Record
 from fleet.backends.record_link import RecordLink
 from fleet.records.coordination import CoordinationUnavailable
@@ -71,6 +71,20 @@ class SimulatedCoordination(LocalCoordination):
         version = found.version if found is not None else ""
         self.wire.server.hear(Read(self.wire.network.now, self.author.label, kind, name, version))
         return found
+
+    async def _write(self, kind: Kind, name: str, new: W, replaces: str, not_after: float | None) -> W:
+        if kind is not Kind.SHARD:
+            return await super()._write(kind, name, new, replaces, not_after)
+
+        def put() -> W:
+            if self.wire.refuses_shard_writes:
+                self.wire.hits["useless"] += 1
+                raise CoordinationUnavailable("it may not write Leases of shards")
+            return self.store.put(kind, name, new, replaces)
+
+        written = await self._send(put, write=True, not_after=not_after)
+        self._note(kind, name, written)
+        return written
 
     async def _list(self, kind: Kind) -> list[Record]:
         found, _ = await self.listed((kind,))

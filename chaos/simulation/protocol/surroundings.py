@@ -81,6 +81,10 @@ class Surroundings:
             for wire in self._wires.values():
                 wire.server_is_back()
 
+    def refuse(self, process: str, *, shard_writes: bool, object_lists: bool) -> None:
+        wire = self._wire(process)
+        wire.refuses_shard_writes, wire.refuses_object_lists = shard_writes, object_lists
+
     # -- what is read -----------------------------------------------------------------------------------------------
 
     def lag(self, replica: int, seconds: float | None) -> None:

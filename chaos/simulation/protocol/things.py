@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos.simulation.protocol.server import OBJECTS, Event, Server, Thing
 from chaos.simulation.protocol.watcher import Watcher
-from shards.errors import Conflict
+from shards.errors import Conflict, Forbidden
 from shards.keyrange import KeyRange
 from shards.objects import Key, Meta, ObjectName, Resource
 from shards.stores.store import Entry, StoreReader, StoreWriter
@@ -55,6 +55,12 @@ class ThingWatcher(Watcher):
     @property
     def regressions(self) -> int:
         return self.store.regressions
+
+    def _read_list(self, began: float) -> tuple[Mapping[str, Any], str]:
+        if self.wire.refuses_object_lists:
+            self.wire.hits["useless"] += 1
+            raise Forbidden(403, "Forbidden", "it may not list things")
+        return super()._read_list(began)
 
     def replace(self, found: Mapping[str, Any], version: str) -> None:
         self.things = {uid: thing for uid, thing in found.items() if thing.hash in self.range}

@@ -42,6 +42,7 @@ class Wire:
 
     usual_seconds: most of what each way takes. extra_seconds: up to so much longer. silent: watches say nothing.
     lost_answers, lost_requests, late: how many of the next writes.
+    refuses_shard_writes, refuses_object_lists: the server does, of whoever is there.
     """
 
     def __init__(self, name: str, network: Network, server: Server, rng: random.Random, hits: Counter[str]) -> None:
@@ -57,6 +58,7 @@ class Wire:
         self.lost_answers = self.lost_requests = self.late = 0
         self.late_seconds = 0.0
         self.drops = self.truncations = 0
+        self.refuses_shard_writes = self.refuses_object_lists = False
         self.healed = False
         self.wrote: Callable[[], None] | None = None
         """Called once after the next write that is accepted, before its answer travels."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from chaos.simulation.plan import Depth
 from chaos.simulation.removals import REMOVALS
 
 ROOT = Path(__file__).parents[3]
@@ -13,7 +14,11 @@ PAGE = ROOT / "docs" / "removed-rules.md"
 SCENARIOS = ROOT / "tests" / "integration" / "removed_rules"
 """One scenario for each removal that is caught, by its name."""
 
-BEGIN, END = "<!-- table: written by chaos.simulation.removals.search -->", "<!-- end of the table -->"
+MARKS: Mapping[Depth, tuple[str, str]] = {
+    "protocol": ("<!-- table: written by chaos.simulation.removals.search -->", "<!-- end of the table -->"),
+    "stack": ("<!-- stack: written by chaos.simulation.removals.search -->", "<!-- end of the stack's -->"),
+}
+"""Between which the page has what was found at each depth."""
 
 
 class Catch(NamedTuple):
@@ -33,11 +38,13 @@ class Catch(NamedTuple):
         return f"{self.name}: {self.oracle} at seed {self.seed} ({self.seeds} played): {self.what}"
 
 
-def table(catches: Mapping[str, Catch], page: str = "") -> str:
-    """In order of the rules. page: what it says of removals without a catch stays."""
+def table(catches: Mapping[str, Catch], page: str = "", depth: Depth = "protocol") -> str:
+    """In order of the rules that are missed at that depth. page: what it says of removals without a catch stays."""
     lines = ["| rule | removed | found by | seeds until then | experiment |", "|---|---|---|---|---|"]
     known = {line.split("`")[-2].removeprefix("--break "): line for line in page.splitlines() if line.endswith("` |")}
     for name, removal in REMOVALS.items():
+        if removal.depth != depth:
+            continue
         catch = catches.get(name)
         if catch is not None:
             lines.append(f"| {removal.rule} | {removal.sentence} | {_found(catch, removal.covered)} |")
@@ -54,10 +61,11 @@ def _found(catch: Catch, covered: str) -> str:
     return f"{catch.oracle} | {seeds} | {what}: `--break {catch.name}`"
 
 
-def with_table(page: str, rows: str) -> str:
+def with_table(page: str, rows: str, depth: Depth = "protocol") -> str:
     """The page with another table between its marks. Raises ValueError for a page without them."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    first, last = MARKS[depth]
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
         raise ValueError(f"{PAGE.name} has no table between its marks")
     return f"{before}{begin}\n{rows}\n{end}{after}"

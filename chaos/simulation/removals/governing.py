@@ -296,11 +296,11 @@ REMOVALS = (
         "A5",
         (MemberWatch, "fenceable", _never_frozen),
     ),
-    redundant(
+    found_by(
         "R13",
         "no-expulsion",
         "Who does not follow is expelled.",
-        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
+        "I7 A3",
         (agenda, "stragglers", always(())),
     ),
     found_by(
@@ -310,18 +310,18 @@ REMOVALS = (
         "A4 I1 I5",
         (registrar, "expel", lambda original: _ended),
     ),
-    redundant(
+    found_by(
         "R13",
         "wait-for-a-standby-for-ever",
         "A target whose standby is never ready loses the range.",
-        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
+        "A3 I7",
         (assignment, "returned", lambda original: lambda look, *rest: (look.map.targets, ())),
     ),
-    redundant(
+    found_by(
         "R13, decision 24",
         "no-deadline-for-a-claim",
         "A target that does not claim a free range loses it.",
-        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
+        "I7 A3",
         (stragglers, "is_free", always(False)),
     ),
     found_by(

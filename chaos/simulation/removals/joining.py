@@ -8,8 +8,10 @@ from typing import Any
 
 from chaos.simulation.removals.removal import always, found_by, redundant
 from fleet.records.coordination import CasConflict, CoordinationUnavailable
+from fleet.rules import agenda
 from fleet.rules.membership import Join
 from fleet.rules.membership import leave as leaving
+from fleet.rules.vanished import VanishedMembers
 from fleet.workers import member
 from fleet.workers.member import Member
 from fleet.workers.worker import Worker
@@ -51,6 +53,10 @@ def _begins_at_one(join: Rule) -> Rule:
         return join(draft, found, **(rest if found is not None else {**rest, "known_epoch": 0, "forgotten": 0}))
 
     return joined
+
+
+def _without_those_that_go(forgotten: Rule) -> Rule:
+    return lambda shard_map, _: shard_map.forgotten
 
 
 def _no_deadline(deadline: Rule) -> Rule:
@@ -195,11 +201,11 @@ REMOVALS = (
         "Covered by live lists: whose watches are silent lists once a lease; and who cannot read cannot write either.",
         (Member, "_renew", _blindly),
     ),
-    redundant(
+    found_by(
         "R13, decision 1",
         "expelled-goes-on",
         "A renewal that it never sent ends a membership.",
-        "Nobody is useless for good here: what a strike does to a member ends with the chaos, and then it follows.",
+        "I7 A3",
         (*_MEMBER, _with(_Own)),
     ),
     found_by(
@@ -216,6 +222,27 @@ REMOVALS = (
         "A member waits a lease before it makes its record again.",
         "I1",
         (*_JOIN, _missing_at_once),
+    ),
+    found_by(
+        "R1, R14",
+        "hold-before-it-is-known",
+        "A new member holds nothing until others know of it.",
+        "I1",
+        (member, "established", always(True)),
+    ),
+    redundant(
+        "R6, R14",
+        "forget-a-floor-at-once",
+        "A floor stays for a lease after its member record vanished.",
+        "It takes a record that is deleted between a renewal and a map that gives its name nothing (see the model).",
+        (VanishedMembers, "doubted", always(frozenset())),
+    ),
+    redundant(
+        "R6, R14",
+        "forget-how-high",
+        "The map remembers how high floors were that go.",
+        "It takes a member that comes back twice while another sees an old map: the model shows it.",
+        (agenda, "forgotten", _without_those_that_go),
     ),
     redundant(
         "R14",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import shards.ownership.fenced
@@ -12,13 +12,14 @@ from fleet.rules.membership import MemberWatch
 from shards.gates import handover_gate
 from shards.gates.handover_gate import HandoverGate
 from shards.gates.own_writes import OwnWrites
+from shards.gates.watermark import ResourceMark
 from shards.objects import Meta, Object, ObjectName, Resource
 from shards.ownership.acts import Acts
 from shards.ownership.fenced_requests import FencedRequests
 from shards.ownership.tenure import Tenure
 from shards.queue.workqueue import WorkQueue
 from shards.reconciling.engine import Engine
-from shards.stores.store import StoreWriter
+from shards.stores.store import StoreReader, StoreWriter
 from shards.watching.listing import Listing
 from shards.watching.watch_requests import ListPage
 
@@ -91,6 +92,23 @@ def _let_reconciles_run(drain: Rule) -> Rule:
     return at_once
 
 
+def _without_the_mark(lag: Rule) -> Rule:
+    def complete(view: StoreReader, mark: ResourceMark) -> str:
+        """Whatever the old owner left: any list will do."""
+        return "" if view.resource_version else str(lag(view, mark))
+
+    return complete
+
+
+def _without_the_list(closed: Rule) -> Rule:
+    def by_marks(self: HandoverGate, views: Mapping[str, StoreReader]) -> dict[str, str]:
+        """Views without a mark open as they are."""
+        found: dict[str, str] = closed(self, views)
+        return {view: why for view, why in found.items() if view in self._marks or not views[view].resource_version}
+
+    return by_marks
+
+
 def _lost_is_failed(in_doubt: Rule) -> Rule:
     return lambda self, barrier: self.failed(barrier)
 
@@ -159,7 +177,7 @@ REMOVALS = (
         "watermark-off",
         "A new owner's views reach the watermark before it acts.",
         "I3 I11",
-        (handover_gate, "_lag", always("")),
+        (handover_gate, "_lag", _without_the_mark),
     ),
     shown_by(
         "4.2",
@@ -167,7 +185,7 @@ REMOVALS = (
         "Without a watermark, a list that began after the claim opens the gate.",
         "I3 I11",
         (HandoverGate, "needs_list", always(False)),
-        (HandoverGate, "closed", always({})),
+        (HandoverGate, "closed", _without_the_list),
     ),
     shown_by(
         "4.4",
@@ -180,7 +198,7 @@ REMOVALS = (
         "4.4",
         "no-comparison",
         "A delete is decided anew where the live object is not the one that it was decided on.",
-        "I3 I10 I11 I13",
+        "I4",
         (Acts, "compare", always(None)),
     ),
     shown_by(

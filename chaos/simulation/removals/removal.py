@@ -32,6 +32,11 @@ class Removal(NamedTuple):
     swaps: tuple[Swap, ...]
     covered: str = ""
 
+    @property
+    def depth(self) -> Depth:
+        """The first at which it can be seen: where it is searched for."""
+        return self.depths[0]
+
     @contextmanager
     def remove(self) -> Iterator[None]:
         """Names are replaced where they are used. A replacement may call what it stands for. Raises Unfit."""

@@ -1,7 +1,8 @@
 """How many seeds it takes until each removal is caught, and by which oracle.
 
 `python -m chaos.simulation.removals.search` plays seeds for every removal, and prints what found it. `--write` keeps
-what was found: a short scenario of each in `SCENARIOS`, for the tests, and the table in `PAGE`.
+what was found: a short scenario of each in `SCENARIOS`, for the tests, and the tables in `PAGE`. Each is played at the
+depth at which it can be seen.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ import argparse
 import logging
 import multiprocessing
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from chaos.simulation.depths import run
 from chaos.simulation.outcome import Breach
 from chaos.simulation.plan import Depth, Plan
-from chaos.simulation.protocol.run import run_protocol
 from chaos.simulation.removals import REMOVALS
-from chaos.simulation.removals.catches import PAGE, SCENARIOS, Catch, table, with_table
+from chaos.simulation.removals.catches import MARKS, PAGE, SCENARIOS, Catch, table, with_table
 from chaos.simulation.removals.removal import Removal
 from chaos.simulation.scenario_file import text_of
 from chaos.simulation.shrinking import shrink
@@ -30,6 +31,8 @@ from chaos.simulation.swarm import draw
 MOST_SEEDS = 10_000
 REDUNDANT_SEEDS = 1_000
 """Of removals of which nothing is expected: enough to see that they do not break the next best history."""
+SHORTENING_RUNS: Mapping[Depth, int] = {"protocol": 200, "stack": 60}
+"""Histories of the stack take long."""
 
 
 class Caught(NamedTuple):
@@ -44,16 +47,16 @@ class Caught(NamedTuple):
 def breach_of(plan: Plan, removal: Removal | None = None) -> Breach | None:
     """The first promise that the history breaks, with that rule removed or with none."""
     if removal is None:
-        return next(iter(run_protocol(plan).breaches), None)
+        return next(iter(run(plan).breaches), None)
     with removal.remove():
-        return next(iter(run_protocol(plan).breaches), None)
+        return next(iter(run(plan).breaches), None)
 
 
-def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS, depth: Depth = "protocol") -> Caught:
+def search(removal: Removal, *, first: int = 0, most: int = MOST_SEEDS) -> Caught:
     """Seeds from `first` on, until one breaks what is expected, or anything where nothing is, and passes on the whole
     build."""
     for seed in range(first, first + most):
-        plan = draw(seed, depth)
+        plan = draw(seed, removal.depth)
         breach = breach_of(plan, removal)
         expected = breach is not None and breach.oracle in (removal.expects or (breach.oracle,))
         if breach is not None and expected and breach_of(plan) is None:
@@ -71,7 +74,7 @@ def shortest(caught: Caught) -> Plan:
         found = breach_of(plan, removal)
         return found is not None and found.oracle == oracle and breach_of(plan) is None
 
-    return shrink(caught.plan, fails, most_runs=200)
+    return shrink(caught.plan, fails, most_runs=SHORTENING_RUNS[removal.depth])
 
 
 def _job(name: str, first: int, most: int | None, write: bool) -> tuple[Catch, str]:
@@ -99,7 +102,7 @@ def found(
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="removals; without any, all of the protocol's")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="removals; without any, all")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=None, help=f"most for each (default {MOST_SEEDS})")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -108,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = sorted(set(given.names) - REMOVALS.keys())
     if unknown:
         parser.error(f"no removal is called {unknown[0]!r}; known are {', '.join(sorted(REMOVALS))}")
-    names = given.names or [name for name, each in REMOVALS.items() if "protocol" in each.depths]
+    names = given.names or list(REMOVALS)
     catches: dict[str, Catch] = {}
     for catch, scenario in found(names, first=given.first, most=given.seeds, jobs=given.jobs, write=given.write):
         catches[catch.name] = catch
@@ -118,7 +121,9 @@ def main(arguments: list[str] | None = None) -> int:
     if given.write:
         page = Path(PAGE)
         said = page.read_text(encoding="utf-8")
-        page.write_text(with_table(said, table(catches, said)), encoding="utf-8")
+        for depth in MARKS:
+            said = with_table(said, table(catches, said, depth), depth)
+        page.write_text(said, encoding="utf-8")
     missed = [name for name, each in catches.items() if REMOVALS[name].expects and not each.oracle]
     return 1 if missed else 0
 

@@ -34,9 +34,11 @@ DEFINITION: Object = {
 
 Begins = Callable[[Context, Request], None]
 """Told of every reconcile as it begins."""
+Decides = Callable[[Request, Object], None]
+"""Told of every object that is to be deleted, as it was when that was decided."""
 
 
-def site_controller(begins: Begins, cloud: Cloud) -> Controller:
+def site_controller(begins: Begins, decides: Decides, cloud: Cloud) -> Controller:
     """Pages as many as the spec says, with its text; the status says so. Never looks anywhere but into its view."""
     sites = Controller("websites", primary=str(SITES)).owns(str(PAGES))
 
@@ -55,9 +57,12 @@ def site_controller(begins: Begins, cloud: Cloud) -> Controller:
         if spec["mode"] == "rented":
             await _rent(ctx, request, site, cloud)
         if spec["mode"] == "generate":
-            await _generated(ctx, spec)
+            surplus = await _generated(ctx, spec)
         else:
-            await _named(ctx, request, spec)
+            surplus = await _named(ctx, request, spec)
+        for page in surplus:
+            decides(request, page)
+            await ctx.client.delete(PAGES, page["metadata"]["name"])
         await ctx.client.patch_status({"pages": spec["pages"], "text": spec["text"]})
 
     return sites
@@ -84,7 +89,8 @@ async def _finalizers(ctx: Context, request: Request, site: Object, wanted: list
     await ctx.client.patch(SITES, request.name, patch)
 
 
-async def _named(ctx: Context, request: Request, spec: Object) -> None:
+async def _named(ctx: Context, request: Request, spec: Object) -> list[Object]:
+    """Returns those that are too many."""
     pages = {each["metadata"]["name"]: each for each in ctx.store.owned(PAGES)}
     wanted = [f"{request.name}-{index}" for index in range(spec["pages"])]
     for name in wanted:
@@ -95,15 +101,13 @@ async def _named(ctx: Context, request: Request, spec: Object) -> None:
             await ctx.client.create(PAGES, body)
         elif pages[name].get("data") != body["data"]:
             await ctx.client.patch(PAGES, name, {"data": body["data"]})
-    for name in sorted(pages.keys() - set(wanted)):
-        await ctx.client.delete(PAGES, name)
+    return [pages[name] for name in sorted(pages.keys() - set(wanted))]
 
 
-async def _generated(ctx: Context, spec: Object) -> None:
-    """As ReplicaSets do it: only the number counts."""
+async def _generated(ctx: Context, spec: Object) -> list[Object]:
+    """As ReplicaSets do it: only the number counts. Returns those that are too many."""
     pages = sorted(ctx.store.owned(PAGES), key=lambda page: str(page["metadata"]["name"]))
     for _ in range(len(pages), spec["pages"]):
         body = {"kind": "ConfigMap", "metadata": {"generateName": "page-"}, "data": {"text": spec["text"]}}
         await ctx.client.create(PAGES, body, allow_generate_name=True)
-    for page in pages[spec["pages"] :]:
-        await ctx.client.delete(PAGES, page["metadata"]["name"])
+    return pages[spec["pages"] :]

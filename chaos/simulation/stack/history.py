@@ -33,6 +33,7 @@ from fleet.devcluster.recording.recorder import Recorder
 from fleet.devcluster.server import ApiServer
 from fleet.devcluster.serversettings import ServerSettings
 from fleet.devcluster.storage.storage import Snapshot
+from shards import Context, Request
 from shards.api.client import Client
 from shards.api.useragent import UserAgent
 from shards.authoring.controller import Controller
@@ -63,9 +64,9 @@ class History:
         self.court = Courtroom(self._now)
         self.recorder = Recorder(clock=self._now)
         self.server = self._server()
-        self.cloud = Cloud(random.Random(f"{plan.seed} cloud"))
+        self.cloud = Cloud(plan.seed)
         self.truth = Truth(self.server, self.cloud)
-        self.sight = Sight(self.truth, lambda what: self.court.found("I3", what))
+        self.sight = Sight(self.truth, self.court.found)
         self.network = Network(
             self._front_ends(),
             self.recorder,
@@ -124,7 +125,10 @@ class History:
         )
 
     def _controller(self, label: str) -> Controller:
-        return site_controller(lambda ctx, request: self.sight.begins(label, ctx, request), self.cloud)
+        def begins(ctx: Context, request: Request) -> None:
+            self.sight.begins(label, ctx, request)
+
+        return site_controller(begins, self.sight.decides, self.cloud)
 
     # -- what it hears -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
@@ -18,6 +19,9 @@ from fleet.devcluster.faults.replicas import Staleness
 from fleet.devcluster.faults.words import HideEvents, LateLanding, LostAck, Reset, TruncateList, Word
 
 WRITES: tuple[Verb, ...] = ("create", "update", "patch", "delete", "deletecollection")
+
+UNDER_WAY_SECONDS = 5.0
+"""After the healing, all answers of before have come."""
 
 CONFIG = """fleet: web
 controller: websites:app
@@ -115,6 +119,9 @@ class StackStage:
         self._network.brown = on
         self._network.moved()
 
+    def refuse(self, process: str, *, shard_writes: bool, object_lists: bool) -> None:
+        raise NotImplementedError("the stack has no useless members: see strikes.ONLY_AT_PROTOCOL")
+
     # -- what is read --------------------------------------------------------------------------------------------------
 
     def lag(self, replica: int, seconds: float | None) -> None:
@@ -184,7 +191,14 @@ class StackStage:
         self._armed.clear()
         for name in sorted({*self._cast.players, *self._blinded}):
             self._network.link(name).crash_after_write = None
-        # What no watch will show, the audit of a view finds hours later: here it comes now.
-        for name in sorted(self._blinded):
-            self._network.cut(name, gone=True)
-        self._blinded.clear()
+        if self._blinded:
+            self._spawn(self._audit(sorted(self._blinded)))
+            self._blinded.clear()
+
+    async def _audit(self, blinded: list[str]) -> None:
+        """What no watch will show, the audit of a view finds hours later: here it comes now, and once more for lists
+        that were under way, whose watches are opened only then."""
+        for seconds in (0.0, UNDER_WAY_SECONDS):
+            await asyncio.sleep(seconds)
+            for name in blinded:
+                self._network.cut(name, gone=True)

@@ -25,6 +25,10 @@ Slot = tuple[str, int]
 _SLOT_BITS = 56
 
 
+_COMPARED = ("whole", "namespace")
+"""What a view says of itself where it is known which objects belong into it."""
+
+
 def _slots(kind: str, covered: KeyRange) -> Iterator[Slot]:
     return ((kind, slot) for slot in range(covered.first >> _SLOT_BITS, (covered.last >> _SLOT_BITS) + 1))
 
@@ -51,6 +55,8 @@ class CacheEqualsServer(Invariant):
         super().__init__(bounds)
         self._histories: dict[Slot, dict[str, list[tuple[int, str]]]] = defaultdict(dict)
         """Per UID: (version, its text), in order; "" before it was created and once it is gone."""
+        self._namespaces: dict[str, str] = {}
+        """Of objects, by UID."""
         self._highest = 0
         self._views: deque[Note] = deque()
         self._hidden: set[Collection] = set()
@@ -59,6 +65,7 @@ class CacheEqualsServer(Invariant):
 
     def hears_gap(self, entry: Entry) -> None:
         self._histories.clear()
+        self._namespaces.clear()
         self._views.clear()
 
     def hears_fault(self, entry: Entry) -> None:
@@ -77,6 +84,7 @@ class CacheEqualsServer(Invariant):
             return
         slot = kind_of(entry.resource), _hash(entry.uid) >> _SLOT_BITS
         history = self._histories[slot].setdefault(entry.uid, [])
+        self._namespaces[entry.uid] = entry.namespace
         version = int(entry.resource_version)
         self._highest = max(self._highest, version)
         if entry.verb == "create":
@@ -100,7 +108,9 @@ class CacheEqualsServer(Invariant):
         if note.what == "listed":
             self._hidden.discard(where)
             self._listed_since.add(where)
-        if note.what != "view" or note.outcome != "whole" or note.objects is None or not note.version.isdecimal():
+        if note.what != "view" or note.outcome not in _COMPARED or note.objects is None:
+            return
+        if not note.version.isdecimal():
             return
         if where not in self._hidden and (where.shared not in self._hidden or where in self._listed_since):
             self._views.append(note)
@@ -117,8 +127,11 @@ class CacheEqualsServer(Invariant):
     def _known(self, view: Note) -> Iterator[tuple[str, list[tuple[int, str]], int]]:
         """UID and history of each object that can be compared, and how much of it lies before the view's version."""
         covered, reached = _range(view.range), int(view.version)
+        here = view.key if view.outcome == "namespace" else None
         for slot in _slots(kind_of(view.resource), covered):
             for uid, history in self._histories.get(slot, {}).items():
+                if here is not None and self._namespaces.get(uid) != here:
+                    continue
                 at = bisect_right(history, reached, key=lambda each: each[0])
                 if at and _hash(uid) in covered:
                     yield uid, history, at

@@ -37,7 +37,8 @@ class FreshView(Invariant):
     owned children.
 
     What the key has read live since need not be in its view: an answer that nothing is there carries no version. A
-    read whose answer was lost tells nobody anything.
+    read whose answer was lost tells nobody anything. What lands late, after its key has looked whether it was carried
+    out, is known to nobody either.
     """
 
     id = "I3"
@@ -50,6 +51,8 @@ class FreshView(Invariant):
         self._viewed: set[str] = set()
         self._written: defaultdict[tuple[str, str], dict[str, _Written]] = defaultdict(dict)
         """By UID of the key and resource, then by fleet."""
+        self._looked: set[tuple[str, str, str]] = set()
+        """UID of the key, resource and name of what the key has read live since it wrote it last."""
         self._last_read: Entry | None = None
         self._told: list[tuple[_Written, dict[str, str]]] = []
         """What the last read has taken out of the records."""
@@ -63,6 +66,7 @@ class FreshView(Invariant):
         if entry.verb == "watch" or cached or not agent.uid or not (entry.succeeded or entry.status == 404):
             return
         self._last_read, self._told = entry, []
+        self._looked.add((agent.uid, entry.resource, entry.name))
         for written in self._written.get((agent.uid, entry.resource), {}).values():
             names = [name for name in written.by_name if entry.verb == "list" or name == entry.name]
             self._told.append((written, {name: written.by_name.pop(name) for name in names}))
@@ -74,6 +78,8 @@ class FreshView(Invariant):
         if (entry.user_agent, entry.resource, entry.name) == (read.user_agent, read.resource, read.name):
             for written, names in self._told:
                 written.by_name.update(names)
+            agent = UserAgent.parse(read.user_agent)
+            self._looked.discard((agent.uid if agent is not None else "", read.resource, read.name))
             self._last_read, self._told = None, []
 
     def hears_act(self, act: Act) -> None:
@@ -92,5 +98,8 @@ class FreshView(Invariant):
             self._viewed.add(entry.resource)
         if agent.cache:
             written.based_on(agent.cache)
-        if entry.resource_version and not entry.removed:
+        place = agent.uid, entry.resource, entry.name
+        unknown = act.late and place in self._looked
+        self._looked.discard(place)
+        if entry.resource_version and not entry.removed and not unknown:
             written.by_name[entry.name] = newest(written.by_name.get(entry.name, ""), entry.resource_version)

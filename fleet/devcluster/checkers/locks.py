@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Set
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Container, Iterable, Set
+from dataclasses import dataclass, field
 
 from fleet.devcluster.evidence.ownership import Ownership
 from fleet.devcluster.invariants.bounds import Bounds
@@ -130,26 +131,68 @@ class WholeSpace(Invariant):
                 self.found(write.entry, f"{covered} is held by {record.holder} and unknown to map {found.version}")
 
 
+WRITE_SECONDS = 1.0
+"""From the look at the members to the map that is made of it, at most."""
+
+SHORTEST_DEADLINE_SECONDS = 1.0
+"""No target is late for a range sooner (R13)."""
+
+
+class Moves:
+    """Of some maps in a row: how often ranges were taken from members that are there.
+
+    What is given back to who holds it, or held it last, has not moved; and where its target has had time enough to take
+    it (R13), what was counted when that became the target was no move either: the range never came to it. For the same
+    reason one that is free, and that its target did not claim in time, does not move away from it.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[KeyRange] = Counter()
+        self._meant_since: dict[KeyRange, float] = {}
+        self._began: float | None = None
+
+    @property
+    def total(self) -> int:
+        return self._counts.total()
+
+    def add(
+        self, old: ShardMap, new: ShardMap, away_from: Container[str], records: Iterable[ShardRecord], at: float
+    ) -> int:
+        """The next map, of the same ranges, in seconds; how many it moves away from these members."""
+        records = tuple(records)
+        holders, free = last_holders(records), _free(records)
+        moved = 0
+        began = self._began = at if self._began is None else self._began
+        for each, before, after in zip(old.ranges, old.targets, new.targets, strict=True):
+            if before == after:
+                continue
+            late = at - self._meant_since.get(each, began) >= SHORTEST_DEADLINE_SECONDS
+            self._meant_since[each] = at
+            if holders.get(each) == after:
+                self._counts[each] -= bool(self._counts[each]) and late
+            elif before in away_from and not (late and each in free and holders.get(each) != before):
+                self._counts[each] += 1
+                moved += 1
+        return moved
+
+
 @dataclass(slots=True)
 class _Round:
     """The maps of one fleet since its members changed last. targets: of the map before."""
 
     targets: frozenset[str]
-    moved: int = 0
+    moves: Moves = field(default_factory=Moves)
 
 
-WRITE_SECONDS = 1.0
-"""From the look at the members to the map that is made of it, at most."""
+def last_holders(records: Iterable[ShardRecord]) -> dict[KeyRange, str]:
+    """By range: the member that holds it, or held it last."""
+    found = ((each.range, each.holder or each.last_holder) for each in records)
+    return {covered: holder.member for covered, holder in found if holder is not None}
 
 
-def moved_ranges(old: ShardMap, new: ShardMap, away_from: Container[str], holders: Mapping[KeyRange, str]) -> int:
-    """How many have another target now than one of these members. holders: member by range; what is given back to who
-    holds it has not moved."""
-    return sum(
-        1
-        for each, before, after in zip(old.ranges, old.targets, new.targets, strict=True)
-        if before in away_from and before != after and holders.get(each) != after
-    )
+def _free(records: Iterable[ShardRecord]) -> frozenset[KeyRange]:
+    """Ranges that their targets could claim."""
+    return frozenset(each.range for each in records if each.holder is None and each.status is ShardStatus.ACTIVE)
 
 
 def fair_moves(before: frozenset[str], new: ShardMap, stay: Set[str], slack: int) -> int:
@@ -164,8 +207,8 @@ def fair_moves(before: frozenset[str], new: ShardMap, stay: Set[str], slack: int
 
 class FewMoves(Invariant):
     """Counts ranges whose target was alive and not leaving, and is another now, over all maps since the members changed
-    last: what one map may not move, several in a row may not either. Of who joined a moment ago the writer of a map may
-    not have heard yet, and a range that is given back to who holds it has not moved."""
+    last: what one map may not move, several in a row may not either. Who joins anew has left before. Of who joined a
+    moment ago the writer of a map may not have heard yet, and a range that is given back has not moved (`Moves`)."""
 
     id = "I22"
     sentence = "A rebalance moves no more than the fair share of those who joined."
@@ -174,7 +217,8 @@ class FewMoves(Invariant):
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._rounds: dict[str, _Round] = {}
-        self._stay: dict[str, frozenset[str]] = {}
+        self._stay: dict[str, dict[str, int]] = {}
+        """Epochs of the members that live, do not leave, and are not dead by the map (a hand may lower an epoch)."""
         self._joined: dict[tuple[str, str], float] = {}
         """By fleet and member: since when its incarnation is there."""
 
@@ -192,21 +236,23 @@ class FewMoves(Invariant):
             self._rounds.pop(fleet, None)
             return
         self.checks += 1
-        members = write.owned.members
-        stay = frozenset(name for name, each in members.items() if each.holder is not None and not each.leaving)
-        if stay != self._stay.get(fleet):
+        there = {
+            name: each.epoch
+            for name, each in write.owned.members.items()
+            if each.holder is not None and not each.leaving and each.epoch >= old.floors.get(name, 0)
+        }
+        if there != self._stay.get(fleet):
             self._rounds.pop(fleet, None)
-            self._stay[fleet] = stay
+            self._stay[fleet] = there
+        stay = there.keys()
         so_far = self._rounds.setdefault(fleet, _Round(frozenset(old.targets)))
         heard = frozenset(
             name for name in stay if self._joined.get((fleet, name), -math.inf) <= write.entry.time - WRITE_SECONDS
         )
-        holders = {each.range: each.holder.member for each in write.owned.shards.values() if each.holder is not None}
-        moved = moved_ranges(old, new, heard, holders)
-        so_far.moved += moved
+        moved = so_far.moves.add(old, new, heard, write.owned.shards.values(), write.entry.time)
         allowed = fair_moves(so_far.targets, new, stay, self.bounds.moves)
-        if moved and so_far.moved > allowed:
-            moves = f"{so_far.moved} ranges of living members"
+        if moved and so_far.moves.total > allowed:
+            moves = f"{so_far.moves.total} ranges of living members"
             self.found(write.entry, f"map {new.version} moves {moves}; {allowed} would do")
 
 

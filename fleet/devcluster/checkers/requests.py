@@ -53,11 +53,13 @@ class BoundedLoad(Invariant):
         self._not_before.clear()
 
     def hears_lease(self, write: LeaseWrite) -> None:
-        """A new process does not know what the one before it was told."""
+        """Who begins anew does not know what was told before. Whether somebody does, nobody knows where the journal
+        does not say who was there."""
         self._namesakes.hears(write)
         old, new = write.member_before, write.member
-        if old is not None and (new is None or new.epoch != old.epoch):
-            for who in [who for who in self._not_before if who[0] == old.name]:
+        name = old.name if old is not None else new.name if new is not None else ""
+        if name and (old is None or new is None or new.epoch != old.epoch):
+            for who in [who for who in self._not_before if who[0] == name]:
                 del self._not_before[who]
 
     def hears_read(self, entry: Entry, agent: UserAgent) -> None:

@@ -11,7 +11,7 @@ from shards.journal import Note
 
 class FlatResources(Invariant):
     """From a process's third pulse to its last, memory, descriptors, threads and children stay within the bound of
-    growth."""
+    growth. A process that works on more ranges than ever before has more views, and begins anew."""
 
     id = "I25"
     sentence = "Resources of a process are flat: memory, descriptors, threads, children."
@@ -25,13 +25,19 @@ class FlatResources(Invariant):
         super().__init__(bounds)
         self._pulses: dict[str, int] = {}
         self._first: dict[str, dict[str, float]] = {}
+        self._most: dict[str, float] = {}
+        """Ranges that were open at once, by member."""
         self._told: set[tuple[str, str]] = set()
 
     def hears_note(self, note: Note) -> None:
         if note.what == "begin":
             self._pulses[note.member] = 0
+            self._most[note.member] = 0.0
         if note.what != "pulse" or note.figures is None:
             return
+        if note.figures.get("open", 0.0) > self._most.get(note.member, 0.0):
+            self._pulses[note.member] = 0
+            self._most[note.member] = note.figures["open"]
         seen = self._pulses[note.member] = self._pulses.get(note.member, 0) + 1
         if seen == self._WARM:
             self._first[note.member] = note.figures

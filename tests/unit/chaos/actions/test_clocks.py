@@ -24,3 +24,11 @@ def test_the_clock_of_the_coordinator_can_be_set_whoever_it_is() -> None:
 def test_clocks_of_pods_that_are_not_ours_are_out_of_reach() -> None:
     with pytest.raises(TargetFailed, match="the pods of the target paper are not processes of ours"):
         restart_with_clock("a", target=PaperTarget())
+
+
+def test_the_clock_of_a_pod_that_owns_nothing_is_left_alone() -> None:
+    target = OwnTarget()
+    target.pods.start("c")
+    with pytest.raises(TargetFailed, match="no worker of the pod c owns a range"):
+        step_clock("c", boot_seconds=6.0, target=target)
+    assert not target.pods.done

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.actions.people import add_objects, change_objects, wait, wait_until_settled
+from chaos.actions.people import add_objects, change_objects, remove_objects, wait, wait_until_settled
 from chaos.actions.processes import kill_worker
+from chaos.targets.target import TargetFailed
 from tests.unit.chaos.targets.paper import PaperTarget
 
 
@@ -34,3 +35,11 @@ def test_objects_are_added_and_time_passes() -> None:
     add_objects(3, target)
     wait(2.5, target)
     assert (target.people.added, target.time) == (3, 102.5)
+
+
+def test_objects_go_and_too_few_are_told() -> None:
+    target = PaperTarget()
+    add_objects(5, target)
+    assert remove_objects(3, target) == {"removed": 3}
+    with pytest.raises(TargetFailed, match="there were 2 objects to remove, which is less than 3"):
+        remove_objects(3, target)

@@ -54,6 +54,13 @@ def test_a_seed_draws_the_same_again_and_another_one_something_else(monkeypatch:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_what_could_not_be_done_changes_nothing_of_what_is_drawn_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, broken = Log(), Log("x")
+    for log in (whole, broken):
+        blow(log, monkeypatch, seconds=300.0, seed=5)
+    assert [line for line in whole.lines if line[1][0] != "x"] == [line for line in broken.lines if line in whole.lines]
+
+
 def test_a_seed_that_nobody_gave_is_drawn_and_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

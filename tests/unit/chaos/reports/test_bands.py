@@ -63,7 +63,7 @@ def test_the_strikes_of_one_action_are_bands_of_their_own() -> None:
     ]
     storm, first, second = bands(run=[ran("storm", 2.0, 8.0, output={"seed": 7, "strikes": strikes})])
     assert storm.detail == "seed 7"
-    assert (first.label, first.began, first.ended) == ("Lease stolen", 3.0, 10.0)
+    assert (first.label, first.began, first.ended) == ("Lease stolen", 3.0, 3.0)
     assert (second.began, second.ended) == (4.0, 6.0)
 
 

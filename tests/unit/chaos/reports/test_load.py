@@ -28,6 +28,22 @@ def test_percentiles_are_those_of_the_reconciles_that_ended_then() -> None:
     assert (moment.ended, moment.p50, moment.p99, moment.longest) == (100, 0.049, 0.098, 0.099)
 
 
+def test_the_worst_moment_is_one_in_which_enough_ended() -> None:
+    notes = reconciled("a-0", "alone", 2.05, waited=0, took=1.5)
+    for index in range(20):
+        notes += reconciled("a-0", str(index), 1.05, waited=0, took=0.2)
+    worst = load(notes).worst
+    assert worst is not None
+    assert (round(worst.at, 1), worst.p99) == (1.0, 0.2)
+
+
+def test_what_ended_before_the_start_is_shown_and_not_counted() -> None:
+    heard = Hearing(reconciled("a-0", "u", -0.5, waited=0, took=9.0))
+    found = load_of(heard.reconciles, (), zero=ZERO, began=-1.0, ended=4.0)
+    assert (found.reconciles, found.longest) == (0, None)
+    assert any(each.longest for each in found.moments)
+
+
 def test_a_time_without_reconciles_has_no_latency() -> None:
     assert load(reconciled("a-0", "u", 1.0, waited=0, took=0.1)).moments[30].p50 is None
 

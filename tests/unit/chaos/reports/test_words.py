@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from chaos.reports import said
@@ -38,6 +40,19 @@ def test_a_failing_story_says_what_did_not_hold_and_where() -> None:
     )
     assert "which is fenced" in words.came[1]
     assert words.came[2].startswith("The longest time in which nobody worked on a shard was 3.00 s")
+
+
+def test_double_acts_are_counted_even_where_no_invariant_says_so() -> None:
+    def acts(**counts: Any) -> str:
+        return next(
+            each for each in story_of(journal(Verdict(fleet_writes=9, **counts)), ()).words.came if "made" in each
+        )
+
+    assert acts().endswith("no double act, no write by who did not own the key.")
+    assert acts(duplicate_child_posts=1, overlap_violations=2, takeovers=1) == (
+        "The fleet made 9 writes and 1 takeover without a release: 2 writes or claims beside the owner and"
+        " 1 child posted twice."
+    )
 
 
 def test_an_aborted_story_says_which_action_failed_and_that_nothing_was_shown() -> None:

@@ -38,6 +38,7 @@ from chaos.simulation.strikes import (
     Storm,
     TruncatedList,
     Twin,
+    Useless,
 )
 
 
@@ -115,6 +116,22 @@ def test_what_lasts_ends_with_the_chaos() -> None:
     stage = played(BrownOut(at=9.0, seconds=5.0))
     assert stage.notes == ["9 brown_out True", "10 brown_out False", "10 disarm"]
     assert [type(each) for each in stage.heard] == [Struck, Struck, Healed]
+
+
+def test_who_is_useless_for_good_stays_so_when_everything_heals() -> None:
+    stage = played(
+        Useless(at=1.0, process="a", refused="objects"),
+        Useless(at=2.0, process="a", refused="shards", seconds=3.0),
+        Useless(at=9.0, process="b", seconds=5.0),
+    )
+    assert stage.notes == [
+        "1 refuse a shard_writes=False object_lists=True",
+        "2 refuse a shard_writes=True object_lists=True",
+        "5 refuse a shard_writes=False object_lists=True",
+        "9 refuse b shard_writes=True object_lists=True",
+        "10 refuse b shard_writes=False object_lists=False",
+        "10 disarm",
+    ]
 
 
 def test_a_pause_within_a_pause_does_not_end_it() -> None:

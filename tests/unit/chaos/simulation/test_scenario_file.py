@@ -86,6 +86,11 @@ def test_workers_of_a_storm_and_twins_can_be_struck() -> None:
             "write both, to_server, to_client",
         ),
         (
+            "seed: 1\ndepth: stack\nstrikes: [{strike: useless, at: 1, process: a}]",
+            "strikes[0].strike",
+            "'useless' is not played there; write depth: protocol",
+        ),
+        (
             "seed: 1\nstrikes: [{strike: stale-replica, at: 1, replica: 2, seconds: 1, lag_seconds: 1}]",
             "strikes[0].replica",
             "write 0 to 1",

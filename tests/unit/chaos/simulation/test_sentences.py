@@ -37,6 +37,7 @@ def written(before: object, after: object, kind: Kind = Kind.SHARD, by: str = "a
     [
         (written(None, ANN), "a/1 makes member ann@2, held by pod/1"),
         (written(ANN, replace(ANN, renewals=4)), "a/1 renews member ann@2 of pod/1, follows map 5"),
+        (written(ANN, replace(ANN, renewals=5, seen_map=0), Kind.MEMBER, "agent-1/1"), "agent-1/1 expels member ann@2"),
         (
             written(ANN, replace(ANN, holder=None, epoch=3), by="agent-1/1"),
             "agent-1/1 writes member ann@3, held by nobody; it was member ann@2, held by pod/1",

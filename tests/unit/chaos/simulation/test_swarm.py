@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, get_args
 
 import pytest
 
 from chaos.simulation.aimed import AIMED_AT, AIMED_EVERY, AIMS, is_aimed
-from chaos.simulation.plan import Plan, worker_name
+from chaos.simulation.aimed_at_members import AIMS_AT_MEMBERS, MEMBERS_AT, MEMBERS_EVERY, is_about_members
+from chaos.simulation.aimed_at_shards import AIMS_AT_SHARDS
+from chaos.simulation.plan import Depth, Plan, worker_name
 from chaos.simulation.strikes import (
     AnyStrike,
     ClockRate,
@@ -26,6 +28,7 @@ from chaos.simulation.strikes import (
     Steal,
     Storm,
     Twin,
+    Useless,
 )
 from chaos.simulation.swarm import (
     APART_LEASES,
@@ -40,6 +43,7 @@ from chaos.simulation.swarm import (
 )
 
 SEEDS = range(4000)
+AIMS_AT: Mapping[Depth, tuple[object, ...]] = {"protocol": AIMS, "stack": AIMS_AT_SHARDS}
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +60,47 @@ def test_a_seed_draws_the_same_plan_every_time() -> None:
     assert draw(17) != draw(18)
 
 
-def test_aimed_seeds_are_a_class_of_the_protocol_depth_alone() -> None:
+def test_aimed_seeds_are_a_class_of_their_own() -> None:
     aimed_seeds = [seed for seed in range(64) if is_aimed(seed)]
     assert aimed_seeds == [1, 17, 33, 49]
-    assert {draw(seed, "stack").shape.standby_deadline_seconds for seed in range(1, 2000, 16)} <= {1.5, 6.0}
     assert not any(is_beyond(seed) or patience_seconds(seed) for seed in SEEDS if is_aimed(seed))
 
 
+def test_seeds_about_members_are_another_class_of_the_protocol_depth() -> None:
+    members = [seed for seed in SEEDS if is_about_members(seed)]
+    assert len(members) == len(SEEDS) // MEMBERS_EVERY
+    assert not any(is_aimed(seed) or is_beyond(seed) or patience_seconds(seed) for seed in members)
+    for seed in members:
+        [useless] = of(draw(seed), Useless)
+        assert useless.seconds is None or useless.seconds > 2 * draw(seed).shape.standby_deadline_seconds
+        assert not any(of(draw(seed, "stack"), Useless))
+
+
+def test_each_aim_at_members_has_its_turn() -> None:
+    refused = [draw(MEMBERS_AT + MEMBERS_EVERY * turn).strikes for turn in range(len(AIMS_AT_MEMBERS))]
+    kinds = {tuple(sorted({type(each).__name__ for each in strikes})) for strikes in refused}
+    assert len(kinds) >= len(AIMS_AT_MEMBERS) - 1
+
+
 def test_each_aim_has_its_turn() -> None:
-    kinds = {
-        tuple(sorted({type(each).__name__ for each in draw(AIMED_AT + AIMED_EVERY * turn).strikes}))
-        for turn in range(len(AIMS))
-    }
-    assert len(kinds) >= len(set(AIMS))
+    for depth, aims in AIMS_AT.items():
+        kinds = {
+            tuple(sorted({type(each).__name__ for each in draw(AIMED_AT + AIMED_EVERY * turn, depth).strikes}))
+            for turn in range(len(aims))
+        }
+        assert len(kinds) >= len(set(aims))
+
+
+def test_what_is_aimed_at_shards_is_within_the_chaos_and_meets_somebody() -> None:
+    for turn in range(200):
+        plan = draw(AIMED_AT + AIMED_EVERY * turn, "stack")
+        joined = sum(each.workers for each in of(plan, Storm))
+        names = set(map(worker_name, range(plan.shape.workers + joined)))
+        times = [each.at for each in plan.strikes]
+        assert times == sorted(times)
+        assert all(0 <= at < plan.chaos_seconds for at in times)
+        assert {each.process for each in plan.strikes if hasattr(each, "process")} <= names
+        assert all(each.replica < plan.shape.replicas for each in of(plan, StaleReplica))
 
 
 def test_both_depths_draw_their_own() -> None:
@@ -162,7 +194,8 @@ def test_some_histories_last_until_what_has_left_is_collected(plans: list[Plan])
     assert len(long) == len(plans) // COLLECTS_EVERY
     for plan in [*long, draw(FORGETS_EVERY - 2)]:
         assert plan.chaos_seconds > patience_seconds(plan.seed)
-    assert max(plan.chaos_seconds for plan in plans if plan not in long and not is_aimed(plan.seed)) < 7
+    aimed = [plan for plan in plans if is_aimed(plan.seed) or is_about_members(plan.seed)]
+    assert max(plan.chaos_seconds for plan in plans if plan not in [*long, *aimed]) < 7
 
 
 def test_layouts_change_a_few_times_only(plans: list[Plan]) -> None:

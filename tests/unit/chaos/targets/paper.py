@@ -169,6 +169,11 @@ class PaperPeople:
     def add(self, count: int) -> None:
         self.added += count
 
+    def remove(self, count: int) -> list[str]:
+        removed = min(count, self.added)
+        self.added -= removed
+        return [f"site-{number}" for number in range(removed)]
+
     def unsettled(self) -> int:
         return 0 if self._target.now() >= self._target.busy_until else 5
 

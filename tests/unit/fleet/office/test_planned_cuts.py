@@ -26,6 +26,12 @@ def test_plans_follow_the_config_that_the_fleet_follows() -> None:
     assert follower.planning.auto_split, "what is refused changes nothing"
 
 
+def test_a_config_says_nothing_about_how_long_targets_are_waited_for() -> None:
+    follower = ConfigFollower("web", standby_deadline_seconds=1.5)
+    follower.look(Document(DocumentName.CONFIG, "fleet: web\ncontroller: a:b\n", "1"))
+    assert follower.planning == PlanSettings(standby_deadline_seconds=1.5)
+
+
 def test_a_cut_of_the_planner_is_told_and_begins_a_cool_down(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     found = shard_map("web", boundaries=(0,), targets=("a",), opened=frozenset({WHOLE}))

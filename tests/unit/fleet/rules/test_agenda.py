@@ -394,6 +394,20 @@ def test_a_target_that_does_not_claim_a_free_range_in_time_loses_it() -> None:
     assert LOW in office.memory.barred
 
 
+def test_the_time_in_which_a_range_has_to_be_claimed_begins_when_it_is_free() -> None:
+    """Its owner let go at the last moment at which the standby was in time."""
+    office = Office()
+    moved(office)
+    office.renew("a", "b")
+    assert office.look(59.0).moves == ()
+    office.put(free(LOW))
+    for at in (60.1, 118.0, 120.0):
+        office.renew("a", "b")
+        assert office.look(at).moves == ()
+    office.renew("a", "b")
+    assert office.look(120.2).moves[0].source == "b"
+
+
 def test_nobody_loses_a_range_that_no_other_could_take() -> None:
     office = Office()
     del office.members["b"]

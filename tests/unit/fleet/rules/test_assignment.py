@@ -245,6 +245,24 @@ def test_a_range_that_nobody_claims_does_not_keep_all_others_where_they_are() ->
     assert RANGES[7] not in moved
 
 
+def test_who_was_late_for_a_range_is_not_given_others_instead_before_the_cool_down_is_over() -> None:
+    office = Office("aaaaaaab")
+    office.settle()
+    office.slow = True
+    office.shards = {each: shard(each, holder=Holder("a", 3)) for each in RANGES[:7]}
+    office.shards[RANGES[7]] = shard(RANGES[7], holder=None, holder_text="", released=5)
+    office.settings = replace(SETTINGS, churn_per_round=0.01, cooldown_seconds=1e9)
+    office.look(0.0, today=1000.0)
+    assert office.moved_at == 0
+    office.settings = replace(office.settings, cooldown_seconds=30.0, churn_per_round=0.5)
+    office.memory.moved_at = 40.0
+    [taken, given] = office.look(60.1, today=1060.1).moves
+    assert (taken.source, given.target, given.by_choice) == ("b", "a", False)
+    assert office.moved_at == 1060, "an office that comes after knows it too"
+    assert not office.look(90.0).moves
+    assert {move.target for move in office.look(90.2).moves} == {"b"}
+
+
 def test_left_over_records_of_another_protocol_do_not_stop_the_planning_for_ever() -> None:
     """Nobody here fences them, and they have no say in whether more than half of the members look dead."""
     office = Office("aabbaabb")

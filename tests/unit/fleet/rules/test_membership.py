@@ -12,9 +12,11 @@ from fleet.rules.membership import (
     Sighting,
     Wait,
     acting_until,
+    established,
     expel,
     fence,
     floors,
+    forgotten,
     highest_epochs,
     highest_named_epoch,
     is_renewal,
@@ -126,6 +128,18 @@ def test_the_epochs_of_all_members_are_those_of_each() -> None:
         assert found.get(name, 0) == highest_named_epoch(name, shown, shards.values())
 
 
+def test_a_member_is_established_by_what_it_had_seen_before_a_write_of_its_record() -> None:
+    assert not established(False, known_epoch=0)
+    assert established(False, known_epoch=1)
+    assert established(True, known_epoch=0)
+
+
+def test_the_map_remembers_how_high_the_floors_were_that_go() -> None:
+    shown = replace(shard_map(floors={"a": 8, "b": 3}), forgotten=5)
+    assert forgotten(shown, {"a": 9}) == 5
+    assert forgotten(shown, {"b": 3}) == 8
+
+
 FIGURES = {
     "renewals", "loads", "failing", "waiting", "parts", "rollout", "filters", "spread", "demand", "version"
 }  # fmt: skip
@@ -188,6 +202,27 @@ def test_half_of_the_members_may_be_fenced_at_once_and_more_than_half_may_not() 
     watch.sightings["c"] = Sighting("3", 0.0, LEASE)
     watch.sightings["d"] = Sighting("6", 5.0, LEASE)
     assert watch.fenceable(most, own_renewal_at=0.0, now=9.0) == []
+
+
+def test_who_is_past_its_deadline_counts_among_those_that_look_dead() -> None:
+    """A server that answers nobody for a lease silences all of them; of some the last news came a little late."""
+    watch = MemberWatch()
+    members = watched({"a": "1", "b": "2", "c": "3", "d": "4"})
+    watch.observe(members, 0.0)
+    members = members | watched({"c": "5", "d": "6"})
+    watch.observe(members, 0.2)
+    assert watch.fenceable(members, own_renewal_at=8.05, now=8.1) == []
+    assert watch.suspicious_since == 8.1
+    assert watch.fenceable(members, own_renewal_at=8.15, now=8.1 + LEASE) == []
+    assert watch.fenceable(members, own_renewal_at=16.0, now=8.3 + LEASE) == ["a", "b", "c", "d"]
+
+
+def test_the_first_news_after_an_outage_of_nearly_a_lease_begins_an_episode() -> None:
+    watch = MemberWatch()
+    watch.observe(watched({"a": "1", "b": "2"}), 0.0)
+    members = watched({"a": "1", "b": "3"})
+    watch.observe(members, 7.9)
+    assert watch.fenceable(members, own_renewal_at=8.05, now=8.1) == []
 
 
 def test_a_suspicion_of_oneself_ends_a_lease_after_a_renewal_of_one_s_own_that_began_in_it() -> None:

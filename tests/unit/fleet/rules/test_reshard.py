@@ -14,6 +14,7 @@ from fleet.rules.reshard import (
     activated,
     clear_ranges,
     echoed,
+    has_let_go,
     is_mangled,
     may_retire,
     rebuilt,
@@ -153,6 +154,26 @@ def test_a_range_that_a_hand_retired_under_its_holder_is_not_retired_before_all_
 def test_members_that_are_fenced_or_left_have_nothing_to_repeat() -> None:
     assert echoed(4, [member("a", seen_map=4), member("b", holder=None, seen_map=1)])
     assert not echoed(4, [member("a", seen_map=3)])
+
+
+@pytest.mark.parametrize(
+    ("held", "lost", "free"),
+    [
+        ((), {LOW: 4}, True),
+        ((LOW,), {}, True),
+        ((LOW,), {HIGH: 4}, True),
+        ((LOW,), {LOW: 4}, False),
+        ((WHOLE,), {LOW: 4}, False),
+        ((WHOLE,), {WHOLE: 4}, False),
+        ((LOW,), {WHOLE: 4}, True),
+        ((LOW, WHOLE), {WHOLE: 4}, False),
+    ],
+)
+def test_a_loss_is_repeated_by_who_holds_nothing_of_it_but_ranges_of_the_layout(
+    held: tuple[KeyRange, ...], lost: dict[KeyRange, int], free: bool
+) -> None:
+    """A retired record of an earlier layout that hands have mangled must not cost the fleet what it holds today."""
+    assert has_let_go(held, two(lost=lost)) is free
 
 
 def test_a_retire_write_is_above_every_epoch_that_is_known_and_free() -> None:

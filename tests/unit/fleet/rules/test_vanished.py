@@ -51,6 +51,29 @@ def test_who_left_or_was_fenced_is_not_waited_for() -> None:
     assert echoed(5, vanished.everybody([B], 101.0))
 
 
+def test_a_name_is_doubted_for_a_lease_after_its_record_vanished() -> None:
+    vanished = watching(A, B)
+    vanished.observe({"b": B}, 101.0)
+
+    assert vanished.doubted(("a", "b", "c"), 101.0 + LEASE) == {"a"}
+    assert vanished.doubted(("a", "b", "c"), 101.1 + LEASE) == frozenset()
+
+
+def test_who_has_not_watched_for_a_lease_doubts_every_name() -> None:
+    vanished = VanishedMembers()
+    vanished.observe({"b": B}, 100.0)
+
+    assert vanished.doubted(("a", "b"), 101.0) == {"a", "b"}
+
+
+def test_a_lease_that_was_shortened_counts_for_as_long_as_it_was() -> None:
+    vanished = watching(replace(A, lease_seconds=60.0), B)
+    vanished.observe({"a": A, "b": B}, 110.0)
+
+    assert vanished.longest(170.0) == 60.0
+    assert vanished.longest(170.1) == LEASE
+
+
 def test_who_has_watched_for_less_than_a_lease_does_not_know_who_vanished_before() -> None:
     vanished = VanishedMembers()
     vanished.observe({"b": B}, 100.0)

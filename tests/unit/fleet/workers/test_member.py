@@ -113,6 +113,43 @@ async def test_a_restart_that_reaped_its_predecessor_joins_at_once_and_another_w
     assert strange.member.epoch == 3
 
 
+async def test_a_new_name_is_established_by_the_first_renewal_after_a_map_names_it(process: Process) -> None:
+    await process.keep()
+    await asyncio.sleep(2 * RENEW_SECONDS)
+    process.member.look(process.view)
+    assert not process.member.established
+
+    await process.others.write_map(shard_map(floors={"a": 1}), "")
+    await process.view.confirm()
+    process.member.look(process.view)
+    await asyncio.sleep(0.1)
+
+    assert process.member.established
+    assert (process.member.epoch, process.losses) == (1, 1)
+
+
+async def test_a_name_whose_first_record_was_deleted_is_established_for_one_of_two_alone(process: Process) -> None:
+    await process.keep()
+    await process.others.delete_member(await process.record())
+    twin = Process(process.store, supervisor="other.nonce")
+    assert await twin.join() == 0
+
+    await process.others.write_map(shard_map(floors={"a": 1}), "")
+    await process.view.confirm()
+    process.member.look(process.view)
+    await asyncio.sleep(0.1)
+
+    assert not process.member.established
+    await twin.die()
+    await twin.view.close()
+
+
+async def test_a_name_that_is_known_is_established_as_soon_as_it_is_a_member(process: Process) -> None:
+    await process.others.write_map(shard_map(floors={"a": 4}), "")
+    await process.join()
+    assert (process.member.epoch, process.member.established) == (5, True)
+
+
 async def test_a_live_foreign_holder_is_waited_for_without_end(process: Process) -> None:
     await process.keep()
     second = Process(process.store, supervisor="second-pod.nonce")

@@ -56,6 +56,18 @@ class TestOwnWrites:
         assert mark is not None
         assert [(each.uid, each.deleted) for each in mark.unseen] == [("u1", True)]
 
+    def test_that_an_object_left_the_view_before_it_came_back_does_not_show_its_deletion(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        cache.shows(18)
+        cache.pages.delete(meta(19))
+        writes.deleted(writes.begin(KEY, PAGES, PAGE, "u1", "20"), "u1", "20")
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.shows(20)
+        assert writes.blocked(KEY, cache.views) is not None
+        cache.pages.delete(meta(21))
+        assert writes.blocked(KEY, cache.views) is None
+
     def test_a_later_version_counts_too(self, writes: OwnWrites, cache: Cache) -> None:
         created(writes, 20)
         cache.shows(31)
@@ -375,6 +387,42 @@ class TestHousekeeping:
         assert told == [1075, 1150]
         cache.shows(20)
         assert writes.sweep(cache.views, 2000.0) == []
+
+    def test_what_came_and_went_between_two_lists_wakes_its_key_as_no_event_will(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        cache.pages.replace([], "21")
+        assert writes.sweep(cache.views, 0.0) == [KEY]
+        assert writes.sweep(cache.views, 1.0) == []
+
+    def test_what_had_left_the_view_before_the_write_was_not_seen_to_go(self, writes: OwnWrites, cache: Cache) -> None:
+        cache.shows(18)
+        cache.pages.replace([], "19")
+        created(writes, 20)
+        cache.pages.replace([], "21")
+        assert writes.sweep(cache.views, 0.0) == [KEY]
+
+    def test_the_end_of_what_the_view_never_held_told_nobody(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.pages.delete(meta(21))
+        assert writes.sweep(cache.views, 0.0) == [KEY]
+
+    def test_a_key_that_finds_again_what_no_view_shows_is_woken_ever_more_seldom(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        cache.pages.replace([], "21")
+        told = []
+        for now in range(100):
+            created(writes, 20)
+            told += [now] if writes.sweep(cache.views, float(now)) else []
+        assert told == [0, 2, 5, 10, 19, 36, 69]
+
+    def test_what_was_seen_to_go_wakes_nobody_twice(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        cache.shows(20)
+        cache.pages.replace([], "21")
+        assert writes.sweep(cache.views, 0.0) == []
 
 
 class TestTheBound:

@@ -50,6 +50,21 @@ def owned_by(uid: str, *, api_version: str = "demo.shardfleet.dev/v1", controlle
     return Meta(name="c", namespace="ns", uid="child", resource_version="1", owner_references=(owner,))
 
 
+@pytest.mark.parametrize(
+    ("made", "whole", "namespace"),
+    [
+        (source(), True, ""),
+        (source(scope=ScopeSettings(namespaces=("blue",))), False, "blue"),
+        (source(scope=ScopeSettings(namespaces=("blue", "green"))), False, ""),
+        (source(scope=ScopeSettings(namespaces=("blue",), label_selector="tier=web")), False, ""),
+        (source("owned", scope=ScopeSettings(namespaces=("blue",))), False, ""),
+        (source(key=PartitionKey.NAME, scope=ScopeSettings(namespaces=("blue",))), False, ""),
+    ],
+)
+def test_a_view_says_what_filters_it_beside_its_range(made: Source, whole: bool, namespace: str) -> None:
+    assert (made.whole, made.whole_namespace) == (whole, namespace)
+
+
 class TestQuery:
     def test_a_local_filter_asks_for_everything_in_scope(self) -> None:
         assert source().query() == []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from chaos.simulation.oracles.layouts import FewMoves, WholeSpace
-from shards.keyrange import KeyRange
+from fleet.records.record import Holder
+from shards.keyrange import WHOLE, KeyRange, equal_boundaries, ranges_from
 from tests.unit.chaos.simulation.oracles.history import FIRST, SECOND, History
 
 LOW = KeyRange(0, 9)
@@ -69,6 +70,26 @@ def test_what_an_old_map_that_a_hand_put_back_does_not_know_may_be_missing_from_
     assert history.said == []
 
 
+def test_who_has_not_heard_of_a_restore_may_write_over_the_map_of_the_backup_what_it_did_before() -> None:
+    """It retired a range; the backup still has that as held, and the very map that it read."""
+    for sent_at, said in ((3.2, []), (9.0, [f"{WHOLE} is held and unknown to map 2"])):
+        history = History(WholeSpace)
+        history.map(1.0, "agent-1/1", 1, retiring=frozenset({WHOLE}))
+        history.shard(1.5, "a/1", WHOLE, epoch=2, holder="a@1")
+        history.restored(3.0)
+        history.map(sent_at, "agent-1/1", 2)
+        assert history.said == said
+
+
+def test_what_has_come_since_the_restore_is_known_to_who_writes_the_next_map() -> None:
+    history = History(WholeSpace)
+    history.map(1.0, "agent-1/1", 1, retiring=frozenset({WHOLE}))
+    history.restored(3.0)
+    history.shard(3.1, "a/1", WHOLE, epoch=2, holder="a@1")
+    history.map(3.2, "agent-1/1", 2)
+    assert history.said == [f"{WHOLE} is held and unknown to map 2"]
+
+
 def test_a_rebalance_that_gives_those_who_joined_their_share_is_right() -> None:
     history = History(FewMoves)
     history.map(1.0, "agent-1/1", 1, ("a", "a", "a", "a"))
@@ -115,7 +136,44 @@ def test_a_range_that_is_given_back_to_who_holds_it_has_not_moved() -> None:
         for each in (FIRST, SECOND):
             history.shard(1.5, "a/1", each, epoch=2, holder=holder)
         history.map(2.0, "agent-1/1", 2, ("b", "b"))
-        history.map(3.0, "agent-1/1", 3, ("a", "a"))
+        history.map(2.5, "agent-1/1", 3, ("a", "a"))
+        assert history.said == said
+
+
+def test_a_free_range_that_its_target_did_not_claim_in_time_does_not_move_away_from_it() -> None:
+    """R13: what nobody has had costs nothing to give to somebody else, once there was time to claim it."""
+    for taken_at, last_holder, said in (
+        (4.0, None, []),
+        (4.0, Holder("b", 1), ["map 2 moves 8 ranges of living members; 6 would do"]),
+        (2.9, None, ["map 2 moves 8 ranges of living members; 6 would do"]),
+    ):
+        history = History(FewMoves)
+        for name in ("a", "b"):
+            history.member(0.0, f"{name}/1", name, 1)
+        eighths = ranges_from(equal_boundaries(8))
+        history.map(1.0, "agent-1/1", 1, ("b",) * 8)
+        history.map(2.0, "agent-1/1", 1, ("b",) * 8)
+        for each in eighths:
+            history.shard(2.1, "agent-1/1", each, epoch=1, last_holder=last_holder)
+        history.map(taken_at, "agent-1/1", 2, ("a",) * 8)
+        assert history.said == said
+
+
+def test_a_range_that_never_came_to_a_target_that_had_time_to_take_it_has_not_moved_at_all() -> None:
+    """R13: what a member was late for goes back, and it is tried with others."""
+    for late_seconds, said in ((1.5, []), (0.5, ["map 4 moves 8 ranges of living members; 6 would do"])):
+        history = History(FewMoves)
+        for name in ("a", "b"):
+            history.member(0.0, f"{name}/1", name, 1)
+        eighths = ranges_from(equal_boundaries(8))
+        history.map(2.0, "agent-1/1", 1, ("a",) * 8)
+        for each in eighths:
+            history.shard(2.5, "a/1", each, epoch=2, holder="a@1")
+        history.map(3.0, "agent-1/1", 2, ("b",) * 4 + ("a",) * 4)
+        for each in eighths[:4]:
+            history.shard(3.1, "a/1", each, epoch=2, last_holder=Holder("a", 1))
+        history.map(3.0 + late_seconds, "agent-1/1", 3, ("a",) * 8)
+        history.map(6.0, "agent-1/1", 4, ("a",) * 4 + ("b",) * 4)
         assert history.said == said
 
 

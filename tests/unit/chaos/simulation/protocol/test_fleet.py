@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaos.simulation.happenings import Acted, Closed, Happening, Lived, Opened
+from chaos.simulation.happenings import Acted, Closed, Happening, Lived, Opened, Written
 from chaos.simulation.plan import Shape
 from chaos.simulation.protocol.fleet import ProtocolFleet
 from fleet.records.object_names import Kind
@@ -114,6 +114,28 @@ def test_strikes_on_who_is_not_there_do_nothing(played: Played) -> None:
     fleet.leave("nobody", lambda: None)
     fleet.advance(0.2)
     assert fleet.hits == {}
+
+
+def test_a_member_whose_writes_are_refused_renews_and_hands_nothing_over(played: Played) -> None:
+    played.fleet.refuse("a", shard_writes=True, object_lists=False)
+    played.fleet.start("b")
+    played.fleet.reshard(2)
+    began = played.fleet.now
+    played.fleet.advance(3.0)
+    written = [each for each in played.heard if isinstance(each, Written) and each.at > began and each.process == "a/1"]
+    assert {each.kind for each in written} == {Kind.MEMBER}
+    assert played.fleet.hits["useless"] > 0
+    played.fleet.refuse("a", shard_writes=False, object_lists=False)
+    assert played.fleet.advance_until(lambda: len(played.fleet.acting()) == 2, 10.0)
+
+
+def test_a_member_whose_lists_are_refused_gets_ready_for_nothing(played: Played) -> None:
+    played.fleet.refuse("b", shard_writes=False, object_lists=True)
+    played.fleet.start("b")
+    played.fleet.reshard(2)
+    played.fleet.advance(5.0)
+    assert played.fleet.hits["useless"] > 0
+    assert {process for _, process, _ in played.fleet.acting()} <= {"a/1"}
 
 
 def test_a_restore_takes_the_records_back_and_leaves_the_objects(played: Played) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.simulation.oracles.jury import ORACLES
 from chaos.simulation.removals import REMOVALS
-from chaos.simulation.removals.catches import BEGIN, END, Catch, table, with_table
+from chaos.simulation.removals.catches import MARKS, PAGE, SCENARIOS, Catch, table, with_table
 from fleet.office import registrar
 from fleet.rules import handover
 from fleet.workers.member import Member
@@ -62,8 +62,12 @@ def test_the_table_says_what_found_a_removal_and_after_how_many_seeds() -> None:
 
 
 def test_a_table_takes_the_place_of_the_one_before() -> None:
-    page = f"# Rules\n\n{BEGIN}\nold\n{END}\n\nrest\n"
-    assert with_table(page, "new") == f"# Rules\n\n{BEGIN}\nnew\n{END}\n\nrest\n"
+    (begin, end), (first, last) = MARKS["protocol"], MARKS["stack"]
+    page = f"# Rules\n\n{begin}\nold\n{end}\n\n{first}\nold\n{last}\nrest\n"
+    page = with_table(page, "new")
+    assert page == f"# Rules\n\n{begin}\nnew\n{end}\n\n{first}\nold\n{last}\nrest\n"
+    page = with_table(page, "newer", "stack")
+    assert page == f"# Rules\n\n{begin}\nnew\n{end}\n\n{first}\nnewer\n{last}\nrest\n"
     with pytest.raises(ValueError, match="no table between its marks"):
         with_table("# Rules\n", "new")
 
@@ -72,3 +76,23 @@ def test_rows_of_removals_that_were_not_searched_stay() -> None:
     known = table({"act-after-deadline": Catch("act-after-deadline", 23, 22, "I1", "two act")})
     rows = table({"outlived": Catch("outlived", 1000)}, known).splitlines()
     assert [row.split("`")[-2] for row in rows[2:]] == ["--break act-after-deadline", "outlived"]
+
+
+def test_each_depth_has_a_table_of_its_own() -> None:
+    catches = {name: Catch(name, 5, 4, "I3", "old") for name in ("no-gate", "watermark-off")}
+    of_the_protocol, of_the_stack = table(catches).splitlines(), table(catches, depth="stack").splitlines()
+    assert [row.split("`")[-2] for row in of_the_protocol[2:]] == ["--break no-gate"]
+    assert [row.split("`")[-2] for row in of_the_stack[2:]] == ["--break watermark-off"]
+
+
+def test_every_removal_that_something_is_expected_of_has_a_scenario() -> None:
+    kept = {path.stem for path in SCENARIOS.glob("*.yaml")}
+    assert {name for name, each in REMOVALS.items() if each.expects} <= kept
+
+
+def test_the_page_has_a_row_for_every_removal() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for depth in MARKS:
+        rows = table({}, page, depth).splitlines()[2:]
+        names = {row.split("`")[-2].removeprefix("--break ") for row in rows}
+        assert names == {name for name, each in REMOVALS.items() if each.depth == depth}

@@ -51,6 +51,13 @@ class TestCacheEqualsServer:
         self.view(book, "25", **{LOW: "20"})
         assert judged("I14", story, book.notes).outcome == BROKEN
 
+    @pytest.mark.parametrize(("namespace", "outcome"), [("default", BROKEN), ("elsewhere", NOT_JUDGED)])
+    def test_a_view_of_one_namespace_is_compared_with_what_is_in_it(
+        self, story: Chronicle, book: Notebook, namespace: str, outcome: str
+    ) -> None:
+        book.write("view", resource=SITES, version="22", objects={}, outcome="namespace", key=namespace)
+        assert judged("I14", story, book.notes).outcome == outcome
+
     def test_an_object_that_is_gone_is_found(self, story: Chronicle, book: Notebook) -> None:
         story.add("delete", SITES, LOW, uid=LOW, resource_version="25", removed=True, user_agent="kubectl/1")
         story.add("create", SITES, "other", uid=HIGH, resource_version="27", user_agent="kubectl/1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
@@ -115,4 +117,23 @@ class TestFreshView:
         asked = read(story, 404)
         story.add(LOST, asked.resource, asked.name, user_agent=asked.user_agent)
         story.write("patch", LOW, "a@1", cache="9", uid="c1", resource_version="12")
+        assert judged("I3", story).outcome == BROKEN
+
+    def late(self, story: Chronicle, *, looked: bool) -> None:
+        """A write lands late at 12, and the key writes again, on a view at 11."""
+        self.first(story)
+        if looked:
+            read(story, 200)
+        sent = story.write("patch", LOW, "a@1", cache="10", uid="c1", resource_version="12")
+        lost = copy(sent)
+        lost.verb, lost.note, lost.status = LOST, '{"fault":"late_landing"}', 0
+        story.entries.insert(story.entries.index(sent), lost)
+        story.write("patch", LOW, "a@1", cache="11", uid="c1", status=409)
+
+    def test_what_lands_after_its_key_has_looked_is_known_to_nobody(self, story: Chronicle) -> None:
+        self.late(story, looked=True)
+        assert judged("I3", story).outcome != BROKEN
+
+    def test_what_lands_late_is_looked_for_first(self, story: Chronicle) -> None:
+        self.late(story, looked=False)
         assert judged("I3", story).outcome == BROKEN

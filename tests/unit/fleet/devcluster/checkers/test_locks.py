@@ -8,7 +8,7 @@ import pytest
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
 from fleet.records.object_names import CONFIG_MAPS, LEASES
 from fleet.records.record import ShardStatus
-from shards.keyrange import SPACE, KeyRange
+from shards.keyrange import SPACE, KeyRange, ranges_from
 from tests.unit.fleet.devcluster.chronicle import LOWER, NAMES, UPPER, Chronicle, two_members
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -186,6 +186,43 @@ class TestFewMoves:
         story.layout(1, ("a",) * 16, boundaries)
         story.member("a", 2, held=False, by="agent@1")
         story.layout(2, ("b",) * 16, boundaries)
+        assert judged("I22", story).outcome == HELD
+
+    @pytest.mark.parametrize(("late_seconds", "breaks"), [(1.5, False), (0.5, True)])
+    def test_what_a_target_was_late_for_and_gives_back_has_not_moved(
+        self, story: Chronicle, late_seconds: float, breaks: bool
+    ) -> None:
+        boundaries = tuple(SPACE // 8 * i for i in range(8))
+        eighths = ranges_from(boundaries)
+        story.layout(1, ("a",) * 8, boundaries)
+        for each in eighths:
+            story.shard(each, 3, "a@1", by="a@1")
+        for each in eighths[:4]:
+            story.shard(each, 3, released_by="a@1", by="a@1")
+        story.layout(2, ("b",) * 4 + ("a",) * 4, boundaries)
+        story.wait(late_seconds - 1.0)
+        story.layout(3, ("a",) * 8, boundaries)
+        story.wait(2.0)
+        story.layout(4, ("a",) * 4 + ("b",) * 4, boundaries)
+        assert bool(judged("I22", story).findings) == breaks
+
+    @pytest.mark.parametrize("anew", [False, True])
+    def test_who_joins_anew_between_two_maps_has_left(self, story: Chronicle, anew: bool) -> None:
+        boundaries = tuple(SPACE // 16 * i for i in range(16))
+        story.wait(5.0)
+        story.layout(1, ("a",) * 8 + ("b",) * 8, boundaries)
+        story.layout(2, ("b",) * 16, boundaries)
+        if anew:
+            story.member("b", 2)
+        story.wait(5.0)
+        story.layout(3, ("a",) * 8 + ("b",) * 8, boundaries)
+        assert bool(judged("I22", story).findings) is not anew
+
+    def test_a_member_below_its_floor_is_dead_whatever_its_lease_says(self, story: Chronicle) -> None:
+        boundaries = tuple(SPACE // 16 * i for i in range(16))
+        story.layout(1, ("b",) * 16, boundaries, floors={"b": 9})
+        story.wait(5.0)
+        story.layout(2, ("a",) * 16, boundaries)
         assert judged("I22", story).outcome == HELD
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD
 from fleet.devcluster.invariants.bounds import Bounds
-from fleet.devcluster.recording.journal import LOST, REFUSED, Shown
+from fleet.devcluster.recording.journal import LOST, REFUSED, RESTORED, Shown
 from tests.unit.fleet.devcluster.chronicle import LOWER, Chronicle, two_members, uid_in
 from tests.unit.fleet.devcluster.judging.stories import judged
 
@@ -59,6 +59,13 @@ class TestBoundedLoad:
     def test_a_new_process_was_asked_for_nothing(self, story: Chronicle) -> None:
         story.informer("list", status=429, shown=Shown(retry_after_seconds=5.0))
         story.member("a", 2, count=2, by="a@2")
+        story.informer("list")
+        assert judged("I21", story).outcome == HELD
+
+    def test_after_a_restore_nobody_knows_who_begins_anew(self, story: Chronicle) -> None:
+        story.add(RESTORED, "", "")
+        story.informer("list", status=503, shown=Shown(retry_after_seconds=5.0))
+        story.member("a", 2, by="a@2")
         story.informer("list")
         assert judged("I21", story).outcome == HELD
 

@@ -42,6 +42,20 @@ class TestFlatResources:
                 book.pulse(rss_mib=mib)
         assert judged("I25", story, book.notes).outcome == HELD
 
+    def test_a_process_that_gets_more_ranges_has_more_views_and_begins_anew(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        for ranges in (10.0, 50.0):
+            for _ in range(4):
+                book.pulse(open=ranges, fds=4 * ranges)
+        found = judged("I25", story, book.notes)
+        assert (found.outcome, found.checks) == (HELD, 2)
+
+    def test_a_process_that_gets_ranges_back_does_not_begin_anew(self, story: Chronicle, book: Notebook) -> None:
+        for ranges, descriptors in ((10.0, 40.0), (10.0, 40.0), (10.0, 40.0), (0.0, 40.0), (10.0, 200.0)):
+            book.pulse(open=ranges, fds=descriptors)
+        assert judged("I25", story, book.notes).outcome == BROKEN
+
     def test_pulses_that_measure_nothing_show_nothing(self, story: Chronicle, book: Notebook) -> None:
         for _ in range(5):
             book.pulse()
