@@ -71,6 +71,13 @@ def recreate_objects(count: int, target: Target = RUNNING) -> dict[str, Any]:
     return {"objects": len(names)}
 
 
+def touch_objects(count: int, target: Target = RUNNING) -> dict[str, Any]:
+    """So many objects are changed once, so that there is something to be done about each. Raises TargetFailed."""
+    for name in (names := _chosen(target, count)):
+        _patch(target, name, {"spec": {"text": f"touched at {target.now():.3f}"}})
+    return {"objects": len(names)}
+
+
 def label_objects(count: int, away: bool, target: Target = RUNNING) -> dict[str, Any]:
     """So many objects get the label by which they are none of the fleet's any more, or lose it again, and are changed
     in the same write. away: whether they get it. Raises TargetFailed where there are fewer that could."""
@@ -82,6 +89,24 @@ def label_objects(count: int, away: bool, target: Target = RUNNING) -> dict[str,
     for name in names:
         _patch(target, name, {"metadata": {"labels": {LABEL: "true" if away else None}}})
     return {"objects": len(names)}
+
+
+def delete_pages(target: Target = RUNNING) -> dict[str, Any]:
+    """A child of each object that is labelled away is deleted, which would be put right if it were the fleet's. Raises
+    TargetFailed where none has a child."""
+    resource, namespace = target.people.resource, target.names.namespace
+    away = {each["metadata"]["uid"] for each in target.api.list(resource, namespace) if LABEL in _labels(each)}
+    pages = {
+        owner["uid"]: page["metadata"]["name"]
+        for page in target.api.list(CONFIG_MAPS, namespace)
+        for owner in page["metadata"].get("ownerReferences", ())
+        if owner["uid"] in away
+    }
+    if not pages:
+        raise TargetFailed("no object that is labelled away has a page")
+    for name in pages.values():
+        target.api.delete(CONFIG_MAPS, namespace, name)
+    return {"pages": len(pages)}
 
 
 def _chosen(target: Target, count: int) -> list[str]:

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from chaos.simulation.removals import REMOVALS
+from chaos.command.broken_rules import RULES
 from fleet.cli import main as fleet
 from fleet.configuration.config_errors import suggestion
 from fleet.processes.prctl import set_parent_death_signal
@@ -22,8 +22,8 @@ _MODULE = "chaos.command.broken_fleet"
 
 def without(rule: str) -> tuple[str, ...]:
     """The command of a pod that runs without it. Raises ConfigError."""
-    if rule not in REMOVALS:
-        raise ConfigError("--break", f"there is no rule {rule!r}{suggestion(rule, sorted(REMOVALS), 'there are')}")
+    if rule not in RULES:
+        raise ConfigError("--break", f"there is no rule {rule!r}{suggestion(rule, sorted(RULES), 'there are')}")
     return (sys.executable, "-m", _MODULE, rule, "run")
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code of the command."""
     rule, *command = arguments
     set_parent_death_signal(signal.SIGTERM)
-    with REMOVALS[rule].remove():
+    with RULES[rule].remove():
         return fleet(command)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ from chaos.targets.pod import RUN
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.records.object_names import Names
+from shards.errors import ConfigError
 
 _NUMBERS = 10**9
 
@@ -42,6 +43,7 @@ def run_series(asked: Asked) -> int:
 def _run_all(asked: Asked, reporting: Reporting) -> int:
     journals: list[Journal] = []
     room = rooms(asked.experiments)
+    _check_empty(asked.keep, room.values())
 
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
@@ -67,6 +69,13 @@ def _run_all(asked: Asked, reporting: Reporting) -> int:
             if journal.status == "interrupted":
                 return EXIT_INTERRUPTED
     return 0 if all(each.passed for each in journals) else EXIT_RUN_TIME
+
+
+def _check_empty(keep: Path | None, rooms: Iterable[str]) -> None:
+    """What another run has left would be judged with this one. Raises ConfigError."""
+    for room in [keep / each for each in rooms] if keep is not None else ():
+        if room.exists() and any(room.iterdir()):
+            raise ConfigError("--keep", f"{room} holds what another run has left; remove it, or name another directory")
 
 
 @contextmanager

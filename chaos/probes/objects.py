@@ -5,6 +5,7 @@ from __future__ import annotations
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target
 from fleet.devcluster.recording.journal import EVENT
+from shards.api.useragent import UserAgent
 
 FLEET = "fleet/"
 LOOK_SECONDS = 0.2
@@ -30,8 +31,8 @@ def changes(target: Target = RUNNING) -> int:
 
 
 def writes_out_of_scope(target: Target = RUNNING, grace_seconds: float = 1.0) -> int:
-    """Writes by the fleet to primary objects that were none of its own at that time: a watch had told it that they left
-    what it selects, though they were there still, and none that they are back.
+    """Writes by the fleet for primary objects that were none of its own at that time, to them or their children: a
+    watch had told it that they left what it selects, though they were there still, and none that they are back.
 
     grace_seconds: after it was told, for what was under way.
     """
@@ -40,6 +41,9 @@ def writes_out_of_scope(target: Target = RUNNING, grace_seconds: float = 1.0) ->
     deleted: set[str] = set()
     found = 0
     for each in target.evidence.entries():
+        agent = UserAgent.parse(each.user_agent) if each.write else None
+        if agent is not None and agent.uid in left:
+            found += each.time > left[agent.uid] + grace_seconds
         if each.resource != resource or not each.uid:
             continue
         if each.verb == EVENT and each.shown is not None and each.user_agent.startswith(FLEET):
@@ -50,6 +54,4 @@ def writes_out_of_scope(target: Target = RUNNING, grace_seconds: float = 1.0) ->
         elif each.removed:
             deleted.add(each.uid)
             left.pop(each.uid, None)
-        elif each.write and each.user_agent.startswith(FLEET) and each.time > left.get(each.uid, each.time):
-            found += each.time > left[each.uid] + grace_seconds
     return found

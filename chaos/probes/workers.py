@@ -28,6 +28,12 @@ def late_writes_of_paused(target: Target = RUNNING) -> int:
     return count
 
 
+def outlived_pauses(target: Target = RUNNING) -> int:
+    """Workers that were paused for more than a lease, and went on."""
+    halts = own_pods(target).halts
+    return sum(each.went_on_at is not None and each.went_on_at > each.at + target.lease_seconds for each in halts)
+
+
 def restarts(worker: str = "", target: Target = RUNNING) -> int:
     """How often worker processes began again, by their journals. worker: left out, all of them."""
     begun = Counter(note.member for note in target.evidence.notes() if note.what == "begin")

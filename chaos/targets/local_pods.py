@@ -152,6 +152,7 @@ class LocalPods:
                 halt.resumed_at = self.clock()
                 with contextlib.suppress(TargetFailed):
                     self._signal(pod, child, halt.pid, signal.SIGCONT)
+                    halt.went_on_at = halt.resumed_at
 
     def resume_all(self) -> None:
         """Everything that was paused and lives."""

@@ -13,7 +13,7 @@ from chaos.targets.target import Pods, Target, TargetFailed
 @dataclass(slots=True)
 class Halt:
     """A process that was stopped in its tracks. member: "" for one that is no worker. Times are boot-clock seconds, of
-    right before the signal; resumed_at: None while it stands."""
+    right before the signal; resumed_at: None while it stands. went_on_at: None as long, and for one that had ended."""
 
     pod: str
     child: str
@@ -21,6 +21,7 @@ class Halt:
     pid: int
     at: float
     resumed_at: float | None = None
+    went_on_at: float | None = None
 
 
 @runtime_checkable

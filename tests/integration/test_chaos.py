@@ -103,11 +103,24 @@ def test_a_steady_state_that_is_lost_ends_with_1_and_names_the_probe(run: Callab
     assert said.endswith(f"the steady state held no more after the method: {impatient['name']}"), out + err
 
 
-def test_a_build_without_a_rule_is_told_from_one_with_it(run: Callable[..., Run]) -> None:
-    code, out, err = run("pod-lost", "--break", "nobody-is-fenced").finish()
+@pytest.mark.parametrize(
+    ("experiment", "rule", "failing"),
+    [
+        ("pod-lost", "nobody-is-fenced", "leases until the ranges of the dead were owned again"),
+        ("worker-sigkill", "dead-stay-dead", "seconds until the ranges of the dead were owned again"),
+        ("poison-key", "nothing-is-set-aside", "worker processes that began again"),
+        ("slow-handler", "reconciles-outlive-the-drain", "double acts"),
+    ],
+)
+def test_a_build_without_a_rule_is_told_from_one_with_it(
+    run: Callable[..., Run], experiment: str, rule: str, failing: str
+) -> None:
+    code, out, err = run(experiment, "--break", rule).finish()
 
     assert code == 1, err
-    assert "FAIL leases until the ranges of the dead were owned again" in out
+    said = out.splitlines()[-1]
+    assert f"after   FAIL {failing}" in out, out
+    assert "the steady state held no more after the method" in said, "nothing was wrong before it"
 
 
 def test_an_experiment_that_is_told_to_stop_leaves_nothing_behind(run: Callable[..., Run]) -> None:

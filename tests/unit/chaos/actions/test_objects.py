@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from chaos.actions.objects import LABEL, label_objects, recreate_objects, wait_for_garbage_collector, write_against
+from chaos.actions.objects import (
+    LABEL,
+    delete_pages,
+    label_objects,
+    recreate_objects,
+    touch_objects,
+    wait_for_garbage_collector,
+    write_against,
+)
 from chaos.targets.target import TargetFailed
 from fleet.devcluster.recording.journal import Entry
 from shards.errors import AlreadyExists, NotFound
@@ -122,6 +130,26 @@ def test_objects_leave_the_scope_and_come_back() -> None:
     with pytest.raises(TargetFailed, match="there are 1 such objects, which is less than 2"):
         label_objects(2, away=True, target=target)
     assert label_objects(2, away=False, target=target) == {"objects": 2}
+
+
+def test_a_child_of_each_that_has_left_is_deleted_and_no_other() -> None:
+    target = StoredTarget("a", "b")
+    for name in ("a", "b"):
+        owners = [{"uid": target.stored.objects[name]["metadata"]["uid"]}]
+        for child in (f"{name}-0", f"{name}-1"):
+            target.stored._add({"metadata": {"name": child, "ownerReferences": owners}})
+    with pytest.raises(TargetFailed, match="no object that is labelled away has a page"):
+        delete_pages(target)
+    target.stored.objects["a"]["metadata"]["labels"] = {LABEL: "true"}
+    assert delete_pages(target) == {"pages": 1}
+    assert len(target.stored.objects.keys() & {"a-0", "a-1"}) == 1
+    assert target.stored.objects.keys() >= {"b-0", "b-1"}
+
+
+def test_each_of_those_that_are_touched_has_something_to_be_done() -> None:
+    target = StoredTarget("a", "b", "c")
+    assert touch_objects(2, target) == {"objects": 2}
+    assert [name for name, change in target.stored.patches if change["spec"]["text"]] == ["a", "b"]
 
 
 def test_the_garbage_collector_is_waited_for() -> None:

@@ -50,6 +50,22 @@ def test_what_is_wrong_in_the_command_line_ends_with_2_and_one_sentence(
     assert "Traceback" not in said
 
 
+def test_what_another_run_has_left_is_not_judged_with_this_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "worker-sigkill").mkdir()
+    (tmp_path / "worker-sigkill" / "server.jsonl").touch()
+
+    assert main(["chaos", "run", "pod-lost", "worker-sigkill", "--keep", str(tmp_path)]) == 2
+
+    left = tmp_path / "worker-sigkill"
+    assert (
+        f"--keep: {left} holds what another run has left; remove it, or name another directory"
+        in capsys.readouterr().err
+    )
+    assert list(tmp_path.iterdir()) == [left]
+
+
 def test_a_controller_that_is_not_there_is_found_out_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ def test_what_is_soon_done_is_not_counted_and_what_is_never_done_is() -> None:
 
 
 SITE = str(PaperTarget().people.resource)
-WORKER = "fleet/0 m=a-0 e=1"
+WORKER = "fleet/0 m=a-0 e=1 u=u"
 
 
 def shown(time: float, kind: str, *, agent: str = WORKER) -> Entry:
@@ -30,6 +30,10 @@ def written(time: float, *, agent: str = WORKER, removed: bool = False) -> Entry
     return Entry(1, time, verb, SITE, name="a", uid="u", status=200, user_agent=agent, removed=removed)
 
 
+def page(time: float, *, agent: str = WORKER) -> Entry:
+    return Entry(1, time, "create", "v1/configmaps", name="a-0", uid="p", status=201, user_agent=agent)
+
+
 @pytest.mark.parametrize(
     ("entries", "strays"),
     [
@@ -39,6 +43,8 @@ def written(time: float, *, agent: str = WORKER, removed: bool = False) -> Entry
         ([shown(1, "DELETED"), written(3, agent="kubectl")], 0),
         ([written(1, removed=True), shown(1.1, "DELETED"), written(3)], 0),  # gone for good: no matter of scope
         ([shown(1, "DELETED", agent="kubectl"), written(3)], 0),
+        ([shown(1, "DELETED"), page(3)], 1),  # for it, to what belongs to it
+        ([shown(1, "DELETED"), page(3, agent=f"{WORKER}2")], 0),
     ],
 )
 def test_a_write_to_what_left_the_scope_is_a_stray(entries: list[Entry], strays: int) -> None:

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from chaos.probes.workers import late_writes_of_paused, longest_halt_takeover_seconds, longest_overlap_seconds, restarts
+from chaos.probes.workers import (
+    late_writes_of_paused,
+    longest_halt_takeover_seconds,
+    longest_overlap_seconds,
+    outlived_pauses,
+    restarts,
+)
 from chaos.targets.own_pods import Halt
 from fleet.devcluster.recording.journal import Entry
 from shards.journal import Note
@@ -43,3 +49,17 @@ def test_two_write_for_one_range_from_the_claim_of_the_second_on() -> None:
 
 def test_a_process_began_again_where_its_name_began_twice() -> None:
     assert (restarts(target=Told()), restarts("b-0", Told())) == (1, 0)
+
+
+def test_who_went_on_a_lease_after_its_pause_began_has_outlived_it() -> None:
+    target = Told()
+    lease = target.lease_seconds
+    halt = Halt("a", "worker-0", "a-0", 1, 10.0)
+    target.pods.halted = [halt]
+    assert outlived_pauses(target) == 0
+    halt.resumed_at = 11.0 + lease
+    assert outlived_pauses(target) == 0, "it had ended"
+    halt.went_on_at = 9.0 + lease
+    assert outlived_pauses(target) == 0, "its lease had not run out"
+    halt.went_on_at = halt.resumed_at
+    assert outlived_pauses(target) == 1
