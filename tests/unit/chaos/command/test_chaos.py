@@ -31,6 +31,13 @@ def test_the_list_is_there_for_programs_too(capsys: pytest.CaptureFixture[str]) 
         (["run"], "NAME: name an experiment (`fleet chaos list` shows them), or write --all"),
         (["run", "worker-sigkill", "--all"], "--all: it names all experiments; leave worker-sigkill out"),
         (["run", "worker-sigkill", "--kubeconfig", "x"], "--kubeconfig: it says nothing with --target dev"),
+        (["run", "worker-sigkill", "-n", "a"], "--namespace: it says nothing with --target dev"),
+        (["run", "worker-sigkill", "--fleet", "b"], "--fleet: it says nothing with --target dev"),
+        (["run", "worker-sigkill", "--yes-break-my-fleet"], "--yes-break-my-fleet: it says nothing with --target dev"),
+        (
+            ["run", "worker-sigkill", "--target", "real", "--kubeconfig", "x", "--context", "tests"],
+            "--context: it says nothing with --target real",
+        ),
         (["run", "worker-sigkill", "--target", "kube"], "--namespace: name the namespace of the fleet"),
         (["run", "worker-sigkill", "--target", "kube", "-n", "a"], "--fleet: name the fleet that is to be broken"),
         (
