@@ -66,7 +66,7 @@ def _check_meaning(target: str, given: dict[str, Any]) -> None:
     for name in idle:
         if given[name]:
             option = "--break" if name == "broken_rule" else f"--{name.replace('_', '-')}"
-            raise ConfigError(option, f"it says nothing with --target {target}; leave it out, or write another --target")
+            raise ConfigError(option, f"it says nothing with --target {target}; leave it out")
 
 
 def _primary(text: str | None) -> Resource | None:
