@@ -15,7 +15,7 @@ from chaos.command.asked import Asked
 from chaos.command.broken_fleet import without
 from chaos.command.reporting import Reporting, rooms
 from chaos.documents.experiment import Experiment
-from chaos.running.interrupts import sigterm_as_ctrl_c
+from chaos.running.interrupts import signals_as_ctrl_c
 from chaos.running.journal import Journal
 from chaos.running.lines import activity_line, verdict_line
 from chaos.running.session import carry_out
@@ -48,7 +48,7 @@ def _run_all(asked: Asked, reporting: Reporting) -> int:
 
     # A server that is given may hold what earlier series have left.
     first = secrets.randbelow(_NUMBERS) if asked.kubeconfig is not None else 0
-    with sigterm_as_ctrl_c(), _planes(say) as planes:
+    with signals_as_ctrl_c(), _planes(say) as planes:
         for number, (name, experiment) in enumerate(asked.experiments.items(), start=first):
             say(f"{name}: {experiment.title}")
             with _target(asked, room[name], experiment, number, planes, say) as target:
