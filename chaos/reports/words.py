@@ -87,7 +87,7 @@ def _troubles(journal: Journal, questions: Sequence[Question]) -> Iterator[str]:
         if failed is not None:
             yield (f"The action {quoted(failed.name)} failed, so that nothing was shown either way: {failed.exception}")
     elif journal.status == "interrupted":
-        yield "Somebody told it to stop; what it had done was undone."
+        yield f"Somebody told it to stop{'; what it had done was undone' if journal.put_back else ''}."
     elif journal.status == "failed":
         yield _missed(journal, questions)
     elif journal.status == "completed":
@@ -95,6 +95,8 @@ def _troubles(journal: Journal, questions: Sequence[Question]) -> Iterator[str]:
     for run in journal.rollbacks:
         if run.status == "failed":
             yield f"{quoted(run.name)} could not be undone: {run.exception}"
+    for name in journal.left:
+        yield f"{quoted(name)} was not carried out, which would have put something back: it was told to stop twice."
 
 
 def _missed(journal: Journal, questions: Sequence[Question]) -> str:

@@ -90,7 +90,18 @@ class Journal(msgspec.Struct, kw_only=True):
     @property
     def passed(self) -> bool:
         """Completed, and everything was put back."""
-        return self.status == "completed" and all(each.status == "succeeded" for each in self.rollbacks)
+        return self.status == "completed" and self.put_back
+
+    @property
+    def put_back(self) -> bool:
+        """Every rollback was carried out, and none failed."""
+        return not self.left and all(each.status == "succeeded" for each in self.rollbacks)
+
+    @property
+    def left(self) -> list[str]:
+        """Names of the rollbacks that nobody carried out: a second Ctrl-C ended them."""
+        wanted = self.experiment.get("rollbacks") or []
+        return [str(each.get("name", "")) for each in wanted[len(self.rollbacks) :]]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON's types."""

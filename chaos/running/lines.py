@@ -16,7 +16,8 @@ def activity_line(phase: str, run: ActivityRun) -> str:
 
 def verdict_line(journal: Journal) -> str:
     """How it ended, in one sentence."""
-    undone = "" if _undone(journal) else "; not everything was put back"
+    left = f" (not carried out: {', '.join(journal.left)})" if journal.left else ""
+    undone = "" if journal.put_back else f"; not everything was put back{left}"
     return f"{journal.status} after {journal.duration:.1f} s: {_why(journal)}{undone}"
 
 
@@ -32,10 +33,6 @@ def _why(journal: Journal) -> str:
     missed = [run.name for run in look.probes if not run.tolerance_met] if look else []
     when = "no more after the method" if journal.deviated else "not even before the method"
     return f"the steady state held {when}: {', '.join(missed)}"
-
-
-def _undone(journal: Journal) -> bool:
-    return all(run.status == "succeeded" for run in journal.rollbacks)
 
 
 def _mark(run: ActivityRun) -> str:
