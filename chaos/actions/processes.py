@@ -10,6 +10,7 @@ from typing import Any
 from chaos.targets.ownership import owned_ranges, owned_share
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
+from shards.errors import ShardError
 
 SUPERVISOR = "supervisor"
 _LOOK_SECONDS = 0.1
@@ -36,8 +37,16 @@ def pause_pod(pod: str = "", target: Target = RUNNING) -> dict[str, Any]:
     out, the one of the busiest worker."""
     name = pod or chosen(target, "")[1]
     members = {member: child for member, (of, child) in target.pods.members().items() if of == name}
-    for child in (SUPERVISOR, "agent", *members.values()):
-        target.pods.pause(name, child)
+    paused: list[str] = []
+    try:
+        for child in (SUPERVISOR, "agent", *members.values()):
+            target.pods.pause(name, child)
+            paused.append(child)
+    except ShardError:
+        # Half of a machine does not stand still, and whoever asked for it does not know of the half that does.
+        for child in paused:
+            target.pods.resume(name, child)
+        raise
     return {"pod": name, "workers": sorted(members)}
 
 

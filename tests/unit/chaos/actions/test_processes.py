@@ -90,3 +90,18 @@ def test_a_pod_stands_still_with_everything_that_it_has() -> None:
     target = PaperTarget()
     assert pause_pod(target=target) == {"pod": "a", "workers": ["a-0"]}
     assert target.pods.paused == [("a", "supervisor"), ("a", "agent"), ("a", "worker-0")]
+
+
+def test_a_pod_that_cannot_be_paused_as_a_whole_is_not_left_half_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = PaperTarget()
+    pause = target.pods.pause
+
+    def but_for_workers(pod: str, child: str) -> None:
+        if child.startswith("worker"):
+            raise TargetFailed(f"{child} of {pod} ended by itself")
+        pause(pod, child)
+
+    monkeypatch.setattr(target.pods, "pause", but_for_workers)
+    with pytest.raises(TargetFailed, match="ended by itself"):
+        pause_pod("a", target)
+    assert not target.pods.paused
