@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +27,7 @@ from chaos.targets.pod import RUN
 from chaos.targets.target import Target
 from fleet.commands.exit_codes import EXIT_INTERRUPTED, EXIT_RUN_TIME
 from fleet.records.object_names import Names
+from shards.errors import ConfigError, ShardError
 
 _NUMBERS = 10**9
 
@@ -51,22 +53,47 @@ def _run_all(asked: Asked, reporting: Reporting) -> int:
     with signals_as_ctrl_c(), _planes(say) as planes:
         for number, (name, experiment) in enumerate(asked.experiments.items(), start=first):
             say(f"{name}: {experiment.title}")
-            with _target(asked, room[name], experiment, number, planes, say) as target:
-                journal = carry_out(
-                    experiment,
-                    target,
-                    heard=lambda phase, done: say(f"  {activity_line(phase, done)}"),
-                    judging=lambda: None,
-                )
-                journal.name, journal.without = room[name], asked.broken_rule
-                reporting.hear(journal, target)
-            journals.append(journal)
+            started, begun = datetime.now(UTC).isoformat(), len(journals)
+            try:
+                with _target(asked, room[name], experiment, number, planes, say) as target:
+                    journal = carry_out(
+                        experiment,
+                        target,
+                        heard=lambda phase, done: say(f"  {activity_line(phase, done)}"),
+                        judging=lambda: None,
+                    )
+                    journal.name, journal.without = room[name], asked.broken_rule
+                    journals.append(journal)
+                    reporting.hear(journal, target)
+            except ConfigError:
+                raise
+            except ShardError as error:
+                if len(journals) == begun:  # it did not start: the others may
+                    journals.append(not_started(experiment, asked, room[name], started, error))
+                    reporting.hear(journals[-1], None)
+                elif not journal.trouble:
+                    journal.trouble = f"the target did not end as it should: {error}"
+            journal = journals[-1]
             say(f"  {verdict_line(journal)}")
             if asked.as_json:
                 click.echo(msgspec.json.encode(journal.as_dict()).decode())
             if journal.status == "interrupted":
                 return EXIT_INTERRUPTED
     return 0 if all(each.passed for each in journals) else EXIT_RUN_TIME
+
+
+def not_started(experiment: Experiment, asked: Asked, name: str, started: str, error: ShardError) -> Journal:
+    """The journal of an experiment whose target did not start."""
+    return Journal(
+        experiment=dict(experiment.document),
+        start=started,
+        end=started,
+        status="aborted",
+        target=asked.target,
+        name=name,
+        without=asked.broken_rule,
+        trouble=f"the target did not start: {error}",
+    )
 
 
 @contextmanager
