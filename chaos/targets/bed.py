@@ -187,6 +187,9 @@ class Bed:
 
     def _clear(self) -> None:
         """What stays of the fleet on a server that goes on. In the background of the server, where that has one."""
+        if self.account is not None:
+            with contextlib.suppress(ShardError):
+                self.account.withdraw()
         with contextlib.suppress(ShardError):
             self.api.delete(_NAMESPACES, "", self.names.namespace)
 
