@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from chaos.actions.pods import lose_pod
 from chaos.actions.processes import (
     kill_coordinator,
     kill_pod,
@@ -38,6 +41,16 @@ def test_a_worker_whose_death_would_prove_nothing_is_not_killed(worker: str, why
     assert not target.pods.ends
 
 
+@pytest.mark.parametrize("harm", [kill_pod, pause_pod, lose_pod])
+def test_a_pod_whose_loss_would_prove_nothing_is_left_alone(harm: Callable[..., object]) -> None:
+    """The coordinator's, say, where all ranges are another pod's."""
+    target = PaperTarget()
+    target.evidence.found = verdict(span(LOW, "a-0@1", 1.0))
+    with pytest.raises(TargetFailed, match="no worker of the pod b owns a range"):
+        harm("b", target=target)
+    assert (target.pods.names(), target.pods.paused) == (["a", "b"], [])
+
+
 def test_who_was_paused_goes_on() -> None:
     target = PaperTarget()
     assert pause_worker(target=target) == {"worker": "a-0", "ranges": 2}
@@ -48,7 +61,7 @@ def test_who_was_paused_goes_on() -> None:
 
 def test_the_pod_of_the_busiest_worker_is_the_one_that_loses_its_power() -> None:
     target = PaperTarget()
-    assert kill_pod(target=target) == {"pod": "a"}
+    assert kill_pod(target=target) == {"pod": "a", "ranges": 2}
     assert target.pods.names() == ["b"]
 
 
