@@ -112,7 +112,17 @@ def test_every_fault_of_a_storm_begins_and_ends_on_a_fleet_that_has_what_it_need
     target.pods.config = tmp_path / "fleet.yaml"
     target.pods.config.write_text("fleet: chaos\ncontroller: sites.py:sites\n")
     target.people.sites = Resource.parse("chaos.shardfleet.dev/v1/sites")
-    target.api.put(target.people.resource, "site-0", {"kind": "Site", "spec": {}})
+    target.api.put(target.people.resource, "site-0", {"apiVersion": "x/v1", "kind": "Site", "spec": {}})
     what, end = gust.begin(target, Random(1))
     assert what
     end()
+
+
+def test_an_object_that_is_made_again_keeps_its_labels() -> None:
+    target = OwnTarget()
+    target.people.sites = Resource.parse("chaos.shardfleet.dev/v1/sites")
+    site = {"apiVersion": "x/v1", "kind": "Site", "metadata": {"name": "s", "labels": {"team": "a"}}, "spec": {}}
+    target.api.objects[target.people.resource, "s"] = site
+    (again,) = (gust for gust in GUSTS if gust.name == "an object is made again")
+    again.begin(target, Random(1))
+    assert target.api.get(target.people.resource, "", "s")["metadata"]["labels"] == {"team": "a"}
