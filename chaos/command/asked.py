@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,10 @@ def asked(names: tuple[str, ...], *, every: bool, consent: bool, target: str, **
     _check_meaning(target, {"yes_break_my_fleet": consent, **options})
     # Who asks for all of them does not ask for an hour of one.
     every_name = [name for name in known_names() if name != STORM or options["seconds"] is not None]
-    experiments = {name: load_experiment(name) for name in (every_name if every else names)}
+    experiments: dict[str, Experiment] = {}
+    for name in every_name if every else names:
+        with said_of(name, among=names):
+            experiments[name] = load_experiment(name)
     experiments = with_storms(experiments, seconds=options.pop("seconds"), seed=options.pop("seed"))
     fitting = {name: each for name, each in experiments.items() if target in each.settings.targets}
     if not every and len(fitting) < len(experiments):
@@ -57,6 +62,17 @@ def asked(names: tuple[str, ...], *, every: bool, consent: bool, target: str, **
         primary=_primary(options.pop("primary")),
         **options,
     )
+
+
+@contextmanager
+def said_of(name: str, *, among: Collection[str]) -> Iterator[None]:
+    """What is wrong with one of several experiments is said with its name."""
+    try:
+        yield
+    except ConfigError as error:
+        if len(among) < 2:
+            raise
+        raise ConfigError(name, str(error)) from error
 
 
 def _check_meaning(target: str, given: dict[str, Any]) -> None:

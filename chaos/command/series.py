@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 import msgspec
 
-from chaos.command.asked import Asked
+from chaos.command.asked import Asked, said_of
 from chaos.command.broken_fleet import without
 from chaos.command.reporting import Reporting, rooms
 from chaos.documents.experiment import Experiment
@@ -44,6 +44,7 @@ def run_series(asked: Asked) -> int:
 def _run_all(asked: Asked, reporting: Reporting) -> int:
     journals: list[Journal] = []
     room = rooms(asked.experiments)
+    _check_controllers(asked)
 
     def say(text: str) -> None:
         click.echo(text, err=asked.as_json)
@@ -80,6 +81,14 @@ def _run_all(asked: Asked, reporting: Reporting) -> int:
             if journal.status == "interrupted":
                 return EXIT_INTERRUPTED
     return 0 if all(each.passed for each in journals) else EXIT_RUN_TIME
+
+
+def _check_controllers(asked: Asked) -> None:
+    """Before anything is started, so that a series does not end in its middle. Raises ConfigError."""
+    for name, experiment in asked.experiments.items() if asked.target != "kube" else ():
+        if experiment.settings.controller:
+            with said_of(name, among=asked.experiments):
+                open_bed(asked.target, experiment.settings)
 
 
 def not_started(experiment: Experiment, asked: Asked, name: str, started: str, error: ShardError) -> Journal:

@@ -67,3 +67,22 @@ def test_a_controller_that_is_not_there_is_found_out_before_anything_starts(
     assert main(["chaos", "run", str(file)]) == 2
 
     assert "extensions.target.controller: there is no file" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_one_of_several_is_said_with_its_name_before_the_first_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr("chaos.command.series._planes", started)
+    good, no_controller, no_title = (tmp_path / name for name in ("good.json", "controller.json", "title.json"))
+    target = {"on": ["dev"]}
+    good.write_text(json.dumps(document(extensions=[{"name": "shardfleet", "target": target}])))
+    no_controller.write_text(json.dumps(document()))
+    no_title.write_text(json.dumps(document(title="")))
+
+    assert main(["chaos", "run", str(good), str(no_controller)]) == 2
+    assert f"{no_controller}: extensions.target.controller: there is no file" in capsys.readouterr().err
+    assert main(["chaos", "run", str(good), str(no_title)]) == 2
+    assert f"{no_title}: title: '' is not text" in capsys.readouterr().err
