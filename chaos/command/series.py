@@ -117,6 +117,8 @@ def _target(asked: Asked, name: str, experiment: Experiment, number: int, planes
     if asked.target == "kube":
         names = Names(asked.fleet, asked.namespace)
         with KubeFleet(names, kubeconfig=asked.kubeconfig, context=asked.context, primary=asked.primary) as fleet:
+            pods = ", ".join(fleet.pods.names()) or "none"
+            say(f"  the fleet {asked.fleet} in {asked.namespace} of {fleet.host}: {fleet.ranges} ranges, pods {pods}")
             yield fleet
         return
     keep = None if asked.keep is None else asked.keep / name

@@ -146,6 +146,11 @@ class KubeFleet:
     ) -> None:
         self._stack.close()
 
+    @property
+    def host(self) -> str:
+        """URL of the API server."""
+        return self.api.transport.host
+
     def now(self) -> float:
         return boot_seconds()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,22 @@ def test_a_series_reports_what_could_not_be_judged_to_the_end(
     text = (tmp_path / "r.md").read_text()
     assert "What was recorded cannot be judged to the end" in text
     assert "Every shard had somebody at work" not in text
+
+
+class Somebodys(PaperTarget):
+    host = "https://production.example"
+
+    def __enter__(self) -> PaperTarget:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def test_whose_fleet_is_broken_is_said_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(series, "KubeFleet", lambda *_, **__: Somebodys())
+    names = {"target": "kube", "namespace": "shop", "fleet": "web"}
+    series.run_series(replace(asked(tmp_path, "one"), **names))  # type: ignore[arg-type]
+    _, said, *_ = capsys.readouterr().out.splitlines()
+    assert said == "  the fleet web in shop of https://production.example: 3 ranges, pods a, b"
