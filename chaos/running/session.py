@@ -26,9 +26,12 @@ def carry_out(experiment: Experiment, target: Target, *, heard: Heard, judging: 
         clock_offset = time.time() - target.now()
         runner = Runner(experiment, target, clock=boot_seconds, today=time.time, sleep=target.sleep, heard=heard)
         journal = runner.run()
-        if journal.status != "interrupted":
-            target.sleep(SETTLED_SECONDS)
-        judging()
+        try:
+            if journal.status != "interrupted":
+                target.sleep(SETTLED_SECONDS)
+            judging()
+        except KeyboardInterrupt:  # everything was put back: what is known is said all the same
+            journal.status = "interrupted"
         journal.judged_at = target.now()
         journal.target = target.name
         journal.harms, journal.clock_offset = harms_of(target.pods), clock_offset

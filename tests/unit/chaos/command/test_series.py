@@ -78,6 +78,16 @@ def test_a_server_that_does_not_answer_at_the_end_costs_the_verdict_and_not_the_
     assert verdict_line(journal).endswith("cannot be judged to the end: GET /-/journal: timed out")
 
 
+def test_a_ctrl_c_after_the_last_probe_costs_no_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    found = target()
+    monkeypatch.setattr(found, "sleep", interrupt)
+    journal = carried_out(found, experiment())
+    assert (journal.status, journal.put_back, journal.verdict is None) == ("interrupted", True, False)
+
+
 def asked(tmp_path: Path, *names: str) -> Asked:
     wanted = {name: experiment() for name in names}
     return Asked(wanted, "dev", None, None, "", "", None, False, tmp_path / "r.html", tmp_path / "r.md", None, "")
