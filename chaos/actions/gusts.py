@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from chaos.actions import limits, moves, records, trouble
+from chaos.actions.objects import made_again, own_resource
 from chaos.actions.processes import pause_pod
 from chaos.actions.server import inject
 from chaos.targets.own_pods import own_pods
@@ -192,12 +193,14 @@ def _reshard(target: Target, rng: Random) -> tuple[str, End]:
 
 def _recreate(target: Target, rng: Random) -> tuple[str, End]:
     """Somebody deletes an object and makes it again, under the same name."""
-    resource, namespace = target.people.resource, target.names.namespace
-    found = rng.choice(target.api.list(resource, namespace))
-    name = found["metadata"]["name"]
+    resource, namespace = own_resource(target), target.names.namespace
+    there = target.api.list(resource, namespace)
+    if not there:
+        raise TargetFailed("there is no object")
+    name = rng.choice(there)["metadata"]["name"]
+    found = target.api.get(resource, namespace, name)
     target.api.delete(resource, namespace, name)
-    fields = {field: value for field, value in found.items() if field not in ("metadata", "status")}
-    target.api.create(resource, namespace, {**fields, "metadata": {"name": name, "namespace": namespace}})
+    made_again(target, found)
     return name, _over
 
 

@@ -9,6 +9,7 @@ from chaos.actions.strikes import strike
 from chaos.targets.own_pods import own_pods
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target
+from shards.errors import ShardError
 
 NO_MORE_FILES = 3
 """The limit is a number that no descriptor may reach; the first three are those of every process."""
@@ -20,9 +21,13 @@ def exhaust_files(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
     out, the busiest one."""
     member, pod, child = chosen(target, worker)
     own_pods(target).limit_files(pod, child, NO_MORE_FILES)
-    target.server.inject(
-        {"fault": "cut", "after_bytes": 0, "match": {"member": member}, "until_seconds": _CUT_SECONDS},
-    )
+    try:
+        target.server.inject(
+            {"fault": "cut", "after_bytes": 0, "match": {"member": member}, "until_seconds": _CUT_SECONDS},
+        )
+    except ShardError:
+        own_pods(target).lift_limits()
+        raise
     return {"worker": member, "strikes": [strike(f"no descriptors for {member}", target)]}
 
 

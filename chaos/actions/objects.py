@@ -10,7 +10,7 @@ from chaos.targets.target import Target, TargetFailed
 from fleet.devcluster.recording.journal import Entry
 from fleet.records.object_names import CONFIG_MAPS
 from shards.errors import AlreadyExists, Conflict, NotFound
-from shards.objects import Object
+from shards.objects import Object, Resource
 
 LABEL = "chaos.shardfleet.dev/elsewhere"
 """Label by which an object is none of the fleet's: for a label selector of its config."""
@@ -24,8 +24,10 @@ _TRIES = 20
 def write_against(seconds: float, per_second: float, least: int = 1, target: Target = RUNNING) -> dict[str, Any]:
     """Another writer changes one site at that rate, for so long, each time so that there is something to be done.
 
-    Raises TargetFailed where fewer than `least` writes of the fleet met a conflict: then nothing was shown.
+    Raises TargetFailed where fewer than `least` writes of the fleet met a conflict: then nothing was shown; and where
+    the sites are somebody's.
     """
+    own_resource(target)
     (name,) = _chosen(target, 1)
     since, writes = target.now(), 0
     while (now := target.now()) < since + seconds:
@@ -41,7 +43,7 @@ def write_against(seconds: float, per_second: float, least: int = 1, target: Tar
 def wait_for_garbage_collector(timeout_seconds: float = 60.0, target: Target = RUNNING) -> dict[str, Any]:
     """Until what belonged to an object goes when that has gone: a real one hears of a new kind within half a minute.
     Raises TargetFailed where it does not by then."""
-    resource, namespace, began = target.people.resource, target.names.namespace, target.now()
+    resource, namespace, began = own_resource(target), target.names.namespace, target.now()
     like = target.api.get(resource, namespace, _chosen(target, 1)[0])
     owner = target.api.create(resource, namespace, _like(like, {"name": _CANARY, "namespace": namespace}))
     reference = {each: owner[each] for each in ("apiVersion", "kind")}
@@ -58,14 +60,22 @@ def wait_for_garbage_collector(timeout_seconds: float = 60.0, target: Target = R
     raise TargetFailed(f"nobody has collected the garbage within {timeout_seconds:g} seconds")
 
 
+def own_resource(target: Target) -> Resource:
+    """What the fleet looks after, where that was made for the experiment: deleted, and filled with what nobody wrote.
+    Raises TargetFailed where it is somebody's, who would miss it."""
+    if target.name == "kube":
+        raise TargetFailed("the objects of this target are somebody's: none is deleted, made or rewritten there")
+    return target.people.resource
+
+
 def recreate_objects(count: int, target: Target = RUNNING) -> dict[str, Any]:
     """So many objects are deleted, and each is made again at once under its old name, as another object. Raises
-    TargetFailed where one does not go."""
-    resource, namespace = target.people.resource, target.names.namespace
+    TargetFailed where one does not go, and where they are somebody's."""
+    resource, namespace = own_resource(target), target.names.namespace
     for name in (names := _chosen(target, count)):
         old = target.api.get(resource, namespace, name)
         target.api.delete(resource, namespace, name)
-        new = _made_again(target, old)
+        new = made_again(target, old)
         if new["metadata"]["uid"] == old["metadata"]["uid"]:
             raise TargetFailed(f"{name} is the same object as before")
     return {"objects": len(names)}
@@ -130,7 +140,8 @@ def _like(obj: Object, metadata: Object) -> Object:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "spec": obj["spec"]}
 
 
-def _made_again(target: Target, old: Object) -> Object:
+def made_again(target: Target, old: Object) -> Object:
+    """Under its name and with its labels, once the old one has gone. Raises TargetFailed where that stays."""
     metadata = {each: old["metadata"][each] for each in ("name", "namespace", "labels") if each in old["metadata"]}
     body = _like(old, metadata)
     for _ in range(_TRIES):

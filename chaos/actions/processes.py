@@ -10,6 +10,7 @@ from typing import Any
 from chaos.targets.ownership import owned_ranges, owned_share
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
+from shards.errors import ShardError
 
 SUPERVISOR = "supervisor"
 _LOOK_SECONDS = 0.1
@@ -33,11 +34,20 @@ def pause_worker(worker: str = "", target: Target = RUNNING) -> dict[str, Any]:
 
 def pause_pod(pod: str = "", target: Target = RUNNING) -> dict[str, Any]:
     """SIGSTOP to everything of one pod, its supervisor first: what its machine does when it stands still. pod: left
-    out, the one of the busiest worker."""
+    out, the one of the busiest worker. Raises TargetFailed where its workers own nothing."""
     name = pod or chosen(target, "")[1]
+    ranges_of_pod(target, name)
     members = {member: child for member, (of, child) in target.pods.members().items() if of == name}
-    for child in (SUPERVISOR, "agent", *members.values()):
-        target.pods.pause(name, child)
+    paused: list[str] = []
+    try:
+        for child in (SUPERVISOR, "agent", *members.values()):
+            target.pods.pause(name, child)
+            paused.append(child)
+    except ShardError:
+        # Half of a machine does not stand still, and whoever asked for it does not know of the half that does.
+        for child in paused:
+            target.pods.resume(name, child)
+        raise
     return {"pod": name, "workers": sorted(members)}
 
 
@@ -55,10 +65,12 @@ def pause_coordinator(target: Target = RUNNING) -> dict[str, Any]:
 
 
 def kill_pod(pod: str = "", target: Target = RUNNING) -> dict[str, Any]:
-    """Everything of one pod at once, as when its node loses its power. pod: left out, the one of the busiest worker."""
+    """Everything of one pod at once, as when its node loses its power. pod: left out, the one of the busiest worker.
+    Raises TargetFailed where its workers own nothing."""
     name = pod or chosen(target, "")[1]
+    ranges = ranges_of_pod(target, name)
     target.pods.kill_pod(name)
-    return {"pod": name}
+    return {"pod": name, "ranges": ranges}
 
 
 def kill_coordinator(target: Target = RUNNING) -> dict[str, Any]:
@@ -136,6 +148,15 @@ def chosen(target: Target, worker: str) -> tuple[str, str, str]:
     if worker not in members:
         raise TargetFailed(f"there is no worker {worker!r}; there are {', '.join(sorted(members)) or 'none'}")
     return (worker, *members[worker])
+
+
+def ranges_of_pod(target: Target, pod: str) -> int:
+    """How many the workers of a pod own. Raises TargetFailed for none."""
+    owned = owned_ranges(target.evidence.verdict(), target.pods.ends)
+    ranges = sum(owned.get(member, 0) for member, (of, _) in target.pods.members().items() if of == pod)
+    if not ranges:
+        raise TargetFailed(f"no worker of the pod {pod} owns a range: what is done to it would prove nothing")
+    return ranges
 
 
 def _ranges(target: Target, member: str) -> int:

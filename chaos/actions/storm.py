@@ -33,15 +33,17 @@ def storm(
     click.echo(f"  storm of {seconds:g} s, seed {seed}", err=True)
     weather = _Weather(target)
     began = target.now()
-    strikes, clear = 0, True
+    strikes, clear, due = 0, True, began
     try:
-        while clear and (due := began + strikes * every_seconds) < began + seconds:
+        while clear and due < began + seconds:
             weather.end_until(due)
             clear = double_acts(target) == 0
             if clear:
                 # Of its own, so that what could not be done before changes nothing of what is drawn now.
                 weather.strike(Random(f"{seed}.{strikes}"))
             strikes += 1
+            # From when it has begun: what takes long to begin is not made up for by several at once.
+            due = max(due, target.now()) + every_seconds
         weather.end_until(began + seconds if clear else target.now())
     finally:
         weather.end_all()

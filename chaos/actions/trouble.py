@@ -1,9 +1,11 @@
-"""Objects whose reconciles are trouble: see `chaos.operator.sites`, whose objects they are."""
+"""Objects whose reconciles are trouble: see `chaos.operator.sites`, whose objects they are. Actions raise TargetFailed
+where objects are somebody's."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from chaos.actions.objects import own_resource
 from chaos.targets.quarantine import quarantined_keys
 from chaos.targets.running import RUNNING
 from chaos.targets.target import Target, TargetFailed
@@ -15,7 +17,7 @@ _LOOK_SECONDS = 0.2
 
 def make_trouble(trouble: str, count: int = 1, seconds: float = 0.0, target: Target = RUNNING) -> dict[str, Any]:
     """Objects that are slow, blocking, poison or failing. seconds: how long each reconcile of one takes."""
-    resource, namespace = target.people.resource, target.names.namespace
+    resource, namespace = own_resource(target), target.names.namespace
     for index in range(count):
         body = {
             "apiVersion": resource.api_version,
@@ -29,7 +31,7 @@ def make_trouble(trouble: str, count: int = 1, seconds: float = 0.0, target: Tar
 
 def add_large_objects(count: int, kib: int, target: Target = RUNNING) -> dict[str, Any]:
     """Objects of that size, with one child each that is no smaller."""
-    resource, namespace = target.people.resource, target.names.namespace
+    resource, namespace = own_resource(target), target.names.namespace
     for index in range(count):
         body = {
             "apiVersion": resource.api_version,
@@ -53,7 +55,7 @@ def wait_for_quarantine(timeout_seconds: float, count: int = 1, target: Target =
 
 def mend_trouble(target: Target = RUNNING) -> dict[str, Any]:
     """Somebody has understood what was wrong with them, and has changed their specs."""
-    resource, namespace = target.people.resource, target.names.namespace
+    resource, namespace = own_resource(target), target.names.namespace
     mended = 0
     for found in target.api.list(resource, namespace):
         if found["metadata"]["name"].startswith(_PREFIX):
@@ -66,7 +68,7 @@ def mend_trouble(target: Target = RUNNING) -> dict[str, Any]:
 
 def remove_trouble(target: Target = RUNNING) -> dict[str, Any]:
     """Those objects go."""
-    resource, namespace = target.people.resource, target.names.namespace
+    resource, namespace = own_resource(target), target.names.namespace
     removed = 0
     for found in target.api.list(resource, namespace):
         if found["metadata"]["name"].startswith(_PREFIX):
@@ -80,7 +82,7 @@ def remove_trouble(target: Target = RUNNING) -> dict[str, Any]:
 
 def heat_key(per_second: float, seconds: float, target: Target = RUNNING) -> dict[str, Any]:
     """Changes one object over and over, as a controller does that fights with somebody. Returns how often it could."""
-    resource, namespace = target.people.resource, target.names.namespace
+    resource, namespace = own_resource(target), target.names.namespace
     names = sorted(each["metadata"]["name"] for each in target.api.list(resource, namespace))
     name, began, changes = names[0], target.now(), 0
     while (due := began + changes / per_second) < began + seconds:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +41,13 @@ def asked(names: tuple[str, ...], *, every: bool, consent: bool, target: str, **
         raise ConfigError("NAME", "name an experiment (`fleet chaos list` shows them), or write --all")
     if target == "kube":
         _check_consent(consent, options)
-    for name, wrong in (("--kubeconfig", "dev"), ("--break", "kube")):
-        if target == wrong and options[{"--kubeconfig": "kubeconfig", "--break": "broken_rule"}[name]]:
-            raise ConfigError(name, f"it says nothing with --target {target}; leave it out")
+    _check_meaning(target, {"yes_break_my_fleet": consent, **options})
     # Who asks for all of them does not ask for an hour of one.
     every_name = [name for name in known_names() if name != STORM or options["seconds"] is not None]
-    experiments = {name: load_experiment(name) for name in (every_name if every else names)}
+    experiments: dict[str, Experiment] = {}
+    for name in every_name if every else names:
+        with said_of(name, among=names):
+            experiments[name] = load_experiment(name)
     experiments = with_storms(experiments, seconds=options.pop("seconds"), seed=options.pop("seed"))
     fitting = {name: each for name, each in experiments.items() if target in each.settings.targets}
     if not every and len(fitting) < len(experiments):
@@ -59,6 +62,27 @@ def asked(names: tuple[str, ...], *, every: bool, consent: bool, target: str, **
         primary=_primary(options.pop("primary")),
         **options,
     )
+
+
+@contextmanager
+def said_of(name: str, *, among: Collection[str]) -> Iterator[None]:
+    """What is wrong with one of several experiments is said with its name."""
+    try:
+        yield
+    except ConfigError as error:
+        if len(among) < 2:
+            raise
+        raise ConfigError(name, str(error)) from error
+
+
+def _check_meaning(target: str, given: dict[str, Any]) -> None:
+    """Who names a cluster or a fleet must not get another one, and a verdict about that."""
+    of_a_fleet = ("yes_break_my_fleet", "namespace", "fleet", "primary", "context")
+    idle = {"dev": ("kubeconfig", *of_a_fleet), "real": of_a_fleet, "kube": ("broken_rule",)}[target]
+    for name in idle:
+        if given[name]:
+            option = "--break" if name == "broken_rule" else f"--{name.replace('_', '-')}"
+            raise ConfigError(option, f"it says nothing with --target {target}; leave it out")
 
 
 def _primary(text: str | None) -> Resource | None:

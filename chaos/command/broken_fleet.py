@@ -30,7 +30,7 @@ def without(rule: str) -> tuple[str, ...]:
 def main(arguments: Sequence[str]) -> int:
     """Exit code of the command."""
     rule, *command = arguments
-    set_parent_death_signal(signal.SIGTERM)
+    set_parent_death_signal(signal.SIGKILL)  # SIGTERM would wait until a stopped one goes on
     with RULES[rule].remove():
         return fleet(command)
 

@@ -31,15 +31,17 @@ class Reporting:
                 _prepare(option, file)
         self._stories: list[Story] = []
 
-    def hear(self, journal: Journal, target: Target) -> None:
-        """Raises ConfigError."""
+    def hear(self, journal: Journal, target: Target | None) -> None:
+        """target: None where it did not start. Of one that could not be judged to the end nothing is asked either.
+        Raises ConfigError."""
+        lines = (lambda: iter(())) if target is None or journal.trouble else target.evidence.lines
         telling = self._page is not None or self._markdown is not None
         if not telling and self._kept is None:
             return
         if self._kept is not None:
-            keep(self._kept / journal.name, journal, target.evidence.lines())
+            keep(self._kept / journal.name, journal, lines())
         if telling:
-            self._stories.append(story_of(journal, target.evidence.lines()))
+            self._stories.append(story_of(journal, lines()))
 
     def write(self) -> None:
         """What was heard so far. Raises ConfigError."""

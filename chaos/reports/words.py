@@ -22,6 +22,8 @@ _BESIDE = frozenset({"pid", "number", "fault"})
 
 def outcome_of(journal: Journal) -> str:
     """A few words."""
+    if journal.status == "completed" and journal.trouble:
+        return "It held as far as could be seen, and was not judged to the end"
     if journal.status == "completed":
         return "It held" if journal.passed else "It held, but not everything was put back"
     if journal.status == "failed":
@@ -46,12 +48,14 @@ def words_of(
         *_troubles(journal, questions),
         *_refuted(verdict, places, excused),
         *_acts(verdict),
-        *_figures(journal, lapses, load),
+        *_figures(journal, lapses, load, ranges),
     ]
     return Words(outcome_of(journal), _done(journal, members, ranges), _wanted(journal), tuple(came))
 
 
 def _done(journal: Journal, members: int, ranges: int) -> str:
+    if journal.trouble and journal.steady_states.before is None:
+        return "Nothing was done."
     fleet = f"A fleet of {said.counted(members, 'worker')} and {said.counted(ranges, 'shard')} ran"
     rule = f", built without the rule {quoted(journal.without)} on purpose" if journal.without else ""
     actions = [run for run in journal.run if run.type == "action"]
@@ -82,12 +86,14 @@ def _wanted(journal: Journal) -> str:
 
 def _troubles(journal: Journal, questions: Sequence[Question]) -> Iterator[str]:
     """By the runner."""
+    if journal.trouble:
+        yield f"{journal.trouble[0].upper()}{journal.trouble[1:]}."
     if journal.status == "aborted":
         failed = journal.run[-1] if journal.run else None
         if failed is not None:
             yield (f"The action {quoted(failed.name)} failed, so that nothing was shown either way: {failed.exception}")
     elif journal.status == "interrupted":
-        yield "Somebody told it to stop; what it had done was undone."
+        yield f"Somebody told it to stop{'; what it had done was undone' if journal.put_back else ''}."
     elif journal.status == "failed":
         yield _missed(journal, questions)
     elif journal.status == "completed":
@@ -95,6 +101,8 @@ def _troubles(journal: Journal, questions: Sequence[Question]) -> Iterator[str]:
     for run in journal.rollbacks:
         if run.status == "failed":
             yield f"{quoted(run.name)} could not be undone: {run.exception}"
+    for name in journal.left:
+        yield f"{quoted(name)} was not carried out, which would have put something back: it was told to stop twice."
 
 
 def _missed(journal: Journal, questions: Sequence[Question]) -> str:
@@ -129,7 +137,7 @@ def _first(judgement: Judgement, place: Place | None) -> str:
     return f", {begin} {said.at(place.at)}{where}: {place.what}."
 
 
-def _figures(journal: Journal, lapses: Sequence[Lapse], load: Load) -> Iterator[str]:
+def _figures(journal: Journal, lapses: Sequence[Lapse], load: Load, ranges: int) -> Iterator[str]:
     if lapses:
         worst = lapses[0]
         lasting = " and nobody did until the end" if worst.ended is None else ""
@@ -137,7 +145,7 @@ def _figures(journal: Journal, lapses: Sequence[Lapse], load: Load) -> Iterator[
             f"The longest time in which nobody worked on a shard was {said.seconds(worst.seconds)}:"
             f" shard {worst.short} from {said.at(worst.began)} on ({worst.why}){lasting}."
         )
-    elif journal.status != "interrupted":
+    elif journal.status != "interrupted" and ranges:
         yield "Every shard had somebody at work on it all the time."
     if load.reconciles:
         yield (

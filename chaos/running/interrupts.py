@@ -1,4 +1,5 @@
-"""SIGTERM ends a command as Ctrl-C does: what it began is undone, what it knows is said."""
+"""SIGTERM, and a terminal that goes away, end a command as Ctrl-C does: what it began is undone, what it knows is
+said."""
 
 from __future__ import annotations
 
@@ -7,16 +8,21 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
 
 @contextlib.contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """For the main thread."""
+def signals_as_ctrl_c() -> Iterator[None]:
+    """For the main thread. What is ignored stays ignored, as after `nohup`."""
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {each: signal.getsignal(each) for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN}
+    for each in before:
+        signal.signal(each, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -67,7 +67,8 @@ class Journal(msgspec.Struct, kw_only=True):
     target: on which it ran. verdict: of the judge, over everything that was recorded; None where it was not asked.
     name: by which the experiment was asked for. without: the rule that the fleet ran without. harms: in order.
     clock_offset: added to a time of the recording, it gives seconds since 1970. judged_at: by the recording's clock;
-    what was recorded later says nothing about the experiment. None: not known.
+    what was recorded later says nothing about the experiment. None: not known. trouble: what kept it from being carried
+    out or judged to the end; "" where nothing did.
     """
 
     experiment: dict[str, Any]
@@ -86,11 +87,26 @@ class Journal(msgspec.Struct, kw_only=True):
     harms: list[Harm] = msgspec.field(default_factory=list)
     clock_offset: float = 0.0
     judged_at: float | None = None
+    trouble: str = ""
 
     @property
     def passed(self) -> bool:
-        """Completed, and everything was put back."""
-        return self.status == "completed" and all(each.status == "succeeded" for each in self.rollbacks)
+        """Completed, judged to the end, and everything was put back."""
+        return self.status == "completed" and self.put_back and not self.trouble
+
+    @property
+    def put_back(self) -> bool:
+        """Every rollback was carried out, and none failed."""
+        return not self.left and all(each.status == "succeeded" for each in self.rollbacks)
+
+    @property
+    def left(self) -> list[str]:
+        """Names of the rollbacks that nobody carried out: a second Ctrl-C ended them. None where nothing was done
+        that could be undone."""
+        if self.steady_states.before is None:
+            return []
+        wanted = self.experiment.get("rollbacks") or []
+        return [str(each.get("name", "")) for each in wanted[len(self.rollbacks) :]]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON's types."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaos.running.journal import STRIKES, ActivityRun, Journal
 
-_PHASES = {"before": "before", "method": "method", "after": "after", "rollback": "undo"}
+_PHASES = {"before": "before", "method": "method", "after": "after", "rollback": "undo", "end": "end"}
 
 
 def activity_line(phase: str, run: ActivityRun) -> str:
@@ -16,14 +16,18 @@ def activity_line(phase: str, run: ActivityRun) -> str:
 
 def verdict_line(journal: Journal) -> str:
     """How it ended, in one sentence."""
-    undone = "" if _undone(journal) else "; not everything was put back"
-    return f"{journal.status} after {journal.duration:.1f} s: {_why(journal)}{undone}"
+    left = f" (not carried out: {', '.join(journal.left)})" if journal.left else ""
+    undone = "" if journal.put_back else f"; not everything was put back{left}"
+    trouble = f"; {journal.trouble}" if journal.trouble else ""
+    return f"{journal.status} after {journal.duration:.1f} s: {_why(journal)}{undone}{trouble}"
 
 
 def _why(journal: Journal) -> str:
     if journal.status == "completed":
         after = journal.steady_states.after
         return f"all {len(after.probes) if after else 0} probes held before and after"
+    if journal.status == "aborted" and not journal.run:
+        return "nothing was shown"
     if journal.status == "aborted":
         return "an activity of the method failed, so that nothing was shown"
     if journal.status == "interrupted":
@@ -32,10 +36,6 @@ def _why(journal: Journal) -> str:
     missed = [run.name for run in look.probes if not run.tolerance_met] if look else []
     when = "no more after the method" if journal.deviated else "not even before the method"
     return f"the steady state held {when}: {', '.join(missed)}"
-
-
-def _undone(journal: Journal) -> bool:
-    return all(run.status == "succeeded" for run in journal.rollbacks)
 
 
 def _mark(run: ActivityRun) -> str:

@@ -15,6 +15,9 @@ from shards.clock import Clock
 Heard = Callable[[str, ActivityRun], None]
 """Told of every activity once it is over: the phase ("before", "method", "after", "rollback") and its run."""
 
+BROKEN_INVARIANTS = ("chaos.probes.promises", "broken_invariants")
+"""Module and name of the probe whose answer only gets worse."""
+
 
 class Runner:
     """clock: seconds, for durations. today: seconds since 1970, for dates. sleep: takes seconds."""
@@ -53,6 +56,22 @@ class Runner:
         journal.end, journal.duration = self._date(), self._clock() - began
         return journal
 
+    def ask_again(self, journal: Journal, judged: object) -> None:
+        """What the recording refutes once everything was put back was not kept either: a worker that goes on with the
+        rollbacks, say. judged: stands for the target, with the judge's last word as its evidence."""
+        after = journal.steady_states.after
+        if journal.status != "completed" or after is None:
+            return
+        for index, probe in enumerate(self._experiment.hypothesis.probes):
+            if (probe.provider.module, probe.provider.func) != BROKEN_INVARIANTS:
+                continue
+            run = self._carried_out(probe, judged)
+            if not run.tolerance_met:
+                self._heard("end", run)
+                after.probes[index] = run
+                after.steady_state_met = False
+                journal.status, journal.deviated = "failed", True
+
     def _attack(self, journal: Journal) -> None:
         journal.steady_states.before = before = self._look("before")
         if not before.steady_state_met:
@@ -75,10 +94,16 @@ class Runner:
 
     def _carry_out(self, phase: str, activity: Activity) -> ActivityRun:
         self._pause(activity.pause_before)
+        run = self._carried_out(activity, self._target)
+        self._heard(phase, run)
+        self._pause(activity.pause_after)
+        return run
+
+    def _carried_out(self, activity: Activity, target: object) -> ActivityRun:
         start, began = self._date(), self._clock()
         output, exception = None, ""
         try:
-            output = _as_json(activity.provider.call(self._target))
+            output = _as_json(activity.provider.call(target))
         except Exception as error:  # an action or a probe may raise anything; the journal says what
             exception = f"{type(error).__name__}: {error}"
         run = ActivityRun(
@@ -94,8 +119,6 @@ class Runner:
         if activity.tolerance is not None:
             run.tolerance = str(activity.tolerance)
             run.tolerance_met = not exception and activity.tolerance.met(output)
-        self._heard(phase, run)
-        self._pause(activity.pause_after)
         return run
 
     def _pause(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from chaos.targets.api import BlockingApi
 from chaos.targets.target import Target, TargetFailed
-from shards.errors import AlreadyExists
+from shards.errors import AlreadyExists, NotFound
 from shards.objects import Resource
 
 NAME = "fleet"
@@ -40,7 +40,7 @@ class Account:
         self._api.create(_ACCOUNTS, self._namespace, {"metadata": {"name": NAME}})
         subject = {"kind": "ServiceAccount", "name": NAME, "namespace": self._namespace}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
-        binding = {"metadata": {"name": f"{NAME}-of-{self._namespace}"}, "roleRef": role, "subjects": [subject]}
+        binding = {"metadata": {"name": self._binding}, "roleRef": role, "subjects": [subject]}
         with contextlib.suppress(AlreadyExists):
             self._api.create(_BINDINGS, "", binding)
         self._issue()
@@ -48,6 +48,11 @@ class Account:
         for user in document["users"]:
             user["user"] = {"tokenFile": str(self._token)}
         self.kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    def withdraw(self) -> None:
+        """Its rights, which would outlive its namespace: whoever made that again would have them."""
+        with contextlib.suppress(NotFound):
+            self._api.delete(_BINDINGS, "", self._binding)
 
     def rotate(self) -> None:
         """Another token lies in the file, and that of before is refused from now on: what it was bound to is gone.
@@ -57,6 +62,10 @@ class Account:
         old = self._bound_to
         self._issue()
         self._api.delete(_SECRETS, self._namespace, old)
+
+    @property
+    def _binding(self) -> str:
+        return f"{NAME}-of-{self._namespace}"
 
     @property
     def _bound_to(self) -> str:
@@ -74,8 +83,8 @@ class Account:
         answer = self._api.create_under(_ACCOUNTS, self._namespace, NAME, "token", request)
         # A kubelet puts another file in the place of the old one: nobody reads half of it.
         written = self._token.with_suffix(".new")
+        written.touch(mode=0o600)
         written.write_text(answer["status"]["token"], encoding="utf-8")
-        written.chmod(0o600)
         os.replace(written, self._token)
 
 

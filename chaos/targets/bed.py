@@ -141,7 +141,7 @@ class Bed:
         self.settled_at = self.now()
         stack.callback(self.people.keep_changing, 0.0)
         self.people.keep_changing(self.settings.changes_per_second)
-        stack.callback(self.server.heal)
+        stack.callback(self._heal)
 
     def _bounds(self) -> Bounds:
         return Bounds(wake_seconds=_LONGEST_WAKE_SECONDS)
@@ -187,8 +187,16 @@ class Bed:
 
     def _clear(self) -> None:
         """What stays of the fleet on a server that goes on. In the background of the server, where that has one."""
+        if self.account is not None:
+            with contextlib.suppress(ShardError):
+                self.account.withdraw()
         with contextlib.suppress(ShardError):
             self.api.delete(_NAMESPACES, "", self.names.namespace)
+
+    def _heal(self) -> None:
+        """So that what ends can say so. A server that answers no more ends all the same."""
+        with contextlib.suppress(ShardError):
+            self.server.heal()
 
     def _in_office(self) -> str:
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,8 @@ from shards.journal import Note
 from shards.objects import Resource
 
 _START_SECONDS = 30.0
+_BLIND_SECONDS = 5.0
+"""So long a watch may be interrupted before nothing is said any more about who owns what."""
 
 
 class KubeServer:
@@ -70,9 +72,13 @@ class KubeServer:
 
 
 class KubeEvidence:
-    """What `chaos.targets.target.Evidence` asks. Heard on one thread, asked on another."""
+    """What `chaos.targets.target.Evidence` asks. Heard on one thread, asked on another.
 
-    def __init__(self) -> None:
+    trouble: why nothing is heard any more; "" where something is.
+    """
+
+    def __init__(self, trouble: Callable[[], str] = lambda: "") -> None:
+        self._trouble = trouble
         self._entries: list[Entry] = []
         self._judge = Judge(with_notes=False)
         self._lock = threading.Lock()
@@ -83,6 +89,9 @@ class KubeEvidence:
             self._judge.hear(entry)
 
     def verdict(self) -> Verdict:
+        """Raises TargetFailed where its records are not followed."""
+        if trouble := self._trouble():
+            raise TargetFailed(trouble)
         with self._lock:
             # What it says is its own, and goes on changing: this is a copy.
             return msgspec.json.decode(self._judge.verdict().encode(), type=Verdict)
@@ -124,10 +133,10 @@ class KubeFleet:
             self.pods = KubePods(self.api, self.names)
             self.server = KubeServer()
             self.people = KubePeople(self.api, self._primary, self.names.namespace)
-            self.evidence = KubeEvidence()
+            self.evidence = KubeEvidence(lambda: watched.trouble(_BLIND_SECONDS))
             watched = WatchedRecords(self.api.transport, self.names, self.evidence.hear, boot_seconds)
             stack.callback(background.begin(watched.follow()).cancel)
-            background.wait(_within(watched))
+            background.wait(listed(watched, _START_SECONDS))
             self.settled_at = self.now()
             self._stack = stack.pop_all()
         return self
@@ -136,6 +145,11 @@ class KubeFleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    @property
+    def host(self) -> str:
+        """URL of the API server."""
+        return self.api.transport.host
 
     def now(self) -> float:
         return boot_seconds()
@@ -159,6 +173,11 @@ class KubeFleet:
         return len(stored.map.targets), max((each.lease_seconds for each in members if each is not None), default=8.0)
 
 
-async def _within(watched: WatchedRecords) -> None:
-    async with asyncio.timeout(_START_SECONDS):
-        await watched.synced.wait()
+async def listed(watched: WatchedRecords, seconds: float) -> None:
+    """Returns once its records are. Raises TargetFailed where they are not by then."""
+    try:
+        async with asyncio.timeout(seconds):
+            await watched.synced.wait()
+    except TimeoutError:
+        why = watched.trouble() or "no answer"
+        raise TargetFailed(f"the fleet's records cannot be read within {seconds:g} s: {why}") from None

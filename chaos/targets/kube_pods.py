@@ -70,12 +70,22 @@ class KubePods:
             time.sleep(_LOOK_SECONDS)
 
     def come_back(self, pod: str) -> None:
+        """Once a worker of it has joined the fleet: that its object is there says nothing of its processes."""
         lost = self._uids.get(pod, "")
         give_up_at = time.monotonic() + _BACK_SECONDS
-        while (found := self._find(pod)) is None or found["metadata"]["uid"] == lost:
+        while (found := self._find(pod)) is None or found["metadata"]["uid"] == lost or not self._joined(pod, found):
             if time.monotonic() > give_up_at:
-                raise TargetFailed(f"nobody has made the pod {pod} again within {_BACK_SECONDS:g} s")
+                made = found is not None and found["metadata"]["uid"] != lost
+                trouble = "no worker of it has joined the fleet" if made else "nobody has made it again"
+                raise TargetFailed(f"the pod {pod} is not back after {_BACK_SECONDS:g} s: {trouble}")
             time.sleep(_LOOK_SECONDS)
+
+    def _joined(self, pod: str, found: Object) -> bool:
+        uid = found["metadata"]["uid"]
+        return any(
+            each.pod == pod and each.holder is not None and each.holder.supervisor.startswith(uid)
+            for each in self._records()
+        )
 
     def kill_pod(self, pod: str) -> End:
         self._uids[pod] = self._existing(pod)["metadata"]["uid"]

@@ -164,7 +164,10 @@ class LocalPods:
 
     def limit_memory(self, pod: str, child: str, spare_mib: int) -> int:
         pid = self._pid(pod, child)
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[0])
+        try:
+            pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[0])
+        except (OSError, IndexError) as error:
+            raise TargetFailed(f"{child} of {pod} ended by itself") from error
         limit = pages * resource.getpagesize() + spare_mib * _MIB
         self._limit(pid, resource.RLIMIT_AS, limit)
         return limit // _MIB
@@ -177,9 +180,12 @@ class LocalPods:
 
     def _limit(self, pid: int, which: int, limit: int) -> None:
         """The soft one: it can be raised again."""
-        before = resource.prlimit(pid, which)
-        self._limited.setdefault((pid, which), before)
-        resource.prlimit(pid, which, (limit, before[1]))
+        try:
+            before = resource.prlimit(pid, which)
+            self._limited.setdefault((pid, which), before)
+            resource.prlimit(pid, which, (limit, before[1]))
+        except ProcessLookupError as error:
+            raise TargetFailed(f"the process {pid} ended by itself") from error
 
     def close(self) -> None:
         """Ends all of them at once, without a farewell."""

@@ -14,12 +14,11 @@ from typing import Self
 
 from fleet.processes.children import ChildRecord, read_children
 
-FLEET = (
-    sys.executable,
-    "-c",
-    "import signal, sys; from fleet.cli import main; from fleet.processes.prctl import set_parent_death_signal;"
-    "set_parent_death_signal(signal.SIGTERM); sys.exit(main())",
+TIED = (
+    "import signal; from fleet.processes.prctl import set_parent_death_signal;set_parent_death_signal(signal.SIGKILL);"
 )
+"""Ends a process with the one that started it, also while it is stopped: SIGTERM would wait until it goes on."""
+FLEET = (sys.executable, "-c", f"{TIED} import sys; from fleet.cli import main; sys.exit(main())")
 """The command `fleet`, which ends with the process that starts it."""
 RUN = (*FLEET, "run")
 """That of a pod, up to its options."""
@@ -102,7 +101,13 @@ class Pod:
         command += ["--journal", str(self.journals)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.working_directory
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=self.working_directory,
+                start_new_session=True,  # a Ctrl-C in our terminal is for us, who put things back first
             )
         return self
 

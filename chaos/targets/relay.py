@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--to", required=True)
     parser.add_argument("--write-port", required=True, type=Path)
     asked = parser.parse_args(arguments)
-    set_parent_death_signal(signal.SIGTERM)
+    set_parent_death_signal(signal.SIGKILL)  # SIGTERM would wait until a stopped one goes on
     host, _, port = asked.to.rpartition(":")
     asyncio.run(serve(host, int(port), asked.write_port))
     return 0

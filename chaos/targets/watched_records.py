@@ -48,10 +48,19 @@ class WatchedRecords:
         self._clock = clock
         self._seq = 0
         self._listed: set[Resource] = set()
+        self._troubles: dict[Resource, tuple[float, str]] = {}
+        """Since when a resource is not followed, and what was met last."""
 
     async def follow(self) -> None:
         """Until cancelled."""
         await asyncio.gather(*(self._follow(resource) for resource in (LEASES, CONFIG_MAPS)))
+
+    def trouble(self, within_seconds: float = 0.0) -> str:
+        """Why one of them is not followed, for longer than that; "" where both are."""
+        for resource, (since, what) in self._troubles.copy().items():
+            if self._clock() - since >= within_seconds:
+                return f"{resource} cannot be followed: {what}"
+        return ""
 
     async def _follow(self, resource: Resource) -> None:
         known: dict[str, Object] = {}
@@ -61,12 +70,16 @@ class WatchedRecords:
                 if not version:
                     version = await self._list(resource, known)
                 version = await self._watch(resource, known, version)
-            except ApiError as error:
-                if error.status == _GONE:
+            except (
+                Exception
+            ) as error:  # what is not followed any more must not pass for a fleet in which nothing happens
+                if isinstance(error, ApiError) and error.status == _GONE:
                     version = ""
                     continue
-                await asyncio.sleep(_RETRY_SECONDS)
-            except ShardError:
+                since, _ = self._troubles.get(resource, (self._clock(), ""))
+                self._troubles[resource] = since, str(error) if isinstance(error, ShardError) else repr(error)
+                if not isinstance(error, ShardError):
+                    version = ""
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _list(self, resource: Resource, known: dict[str, Object]) -> str:
@@ -100,6 +113,7 @@ class WatchedRecords:
         ]
         lines = LineSplitter()
         async with self._transport.stream(resource.path(self._names.namespace), query=query) as chunks:
+            self._troubles.pop(resource, None)
             async for chunk in chunks:
                 for line in lines.feed(chunk):
                     event = msgspec.json.decode(line, type=_Event)

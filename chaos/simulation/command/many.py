@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from chaos.running.interrupts import sigterm_as_ctrl_c
+from chaos.running.interrupts import signals_as_ctrl_c
 from chaos.simulation.campaign.campaign import Campaign, conduct, repeat
 from chaos.simulation.campaign.crew import Crew
 from chaos.simulation.campaign.tally import Tally
@@ -21,7 +21,7 @@ def played(campaign: Campaign, say: Say) -> Figures:
     say(opening(campaign))
     tally, began, interrupted = Tally(), boot_seconds(), False
     took = 0.0
-    with sigterm_as_ctrl_c():
+    with signals_as_ctrl_c():
         try:
             with CampaignProgress(campaign.seeds, boot_seconds) as progress, _crew(campaign.jobs) as crew:
                 failures = _Failures(campaign, tally, progress.above(say))

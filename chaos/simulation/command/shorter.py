@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.running.interrupts import sigterm_as_ctrl_c
+from chaos.running.interrupts import signals_as_ctrl_c
 from chaos.simulation.campaign.player import without
 from chaos.simulation.command.history import quiet_logs
 from chaos.simulation.depths import run
@@ -29,7 +29,7 @@ def shortened(plan: Plan, broken_rule: str, output: Path, say: Say) -> int:
         raise ConfigError("--output", f"{output} cannot be written: name a file in a directory that there is")
     shrinking, code = _Shrinking(plan, say), EXIT_RUN_TIME
     try:
-        with sigterm_as_ctrl_c(), without(broken_rule), quiet_logs():
+        with signals_as_ctrl_c(), without(broken_rule), quiet_logs():
             shrinking.search()
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED

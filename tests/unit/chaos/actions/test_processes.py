@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from chaos.actions.pods import lose_pod
 from chaos.actions.processes import (
     kill_coordinator,
     kill_pod,
@@ -38,6 +41,16 @@ def test_a_worker_whose_death_would_prove_nothing_is_not_killed(worker: str, why
     assert not target.pods.ends
 
 
+@pytest.mark.parametrize("harm", [kill_pod, pause_pod, lose_pod])
+def test_a_pod_whose_loss_would_prove_nothing_is_left_alone(harm: Callable[..., object]) -> None:
+    """The coordinator's, say, where all ranges are another pod's."""
+    target = PaperTarget()
+    target.evidence.found = verdict(span(LOW, "a-0@1", 1.0))
+    with pytest.raises(TargetFailed, match="no worker of the pod b owns a range"):
+        harm("b", target=target)
+    assert (target.pods.names(), target.pods.paused) == (["a", "b"], [])
+
+
 def test_who_was_paused_goes_on() -> None:
     target = PaperTarget()
     assert pause_worker(target=target) == {"worker": "a-0", "ranges": 2}
@@ -48,7 +61,7 @@ def test_who_was_paused_goes_on() -> None:
 
 def test_the_pod_of_the_busiest_worker_is_the_one_that_loses_its_power() -> None:
     target = PaperTarget()
-    assert kill_pod(target=target) == {"pod": "a"}
+    assert kill_pod(target=target) == {"pod": "a", "ranges": 2}
     assert target.pods.names() == ["b"]
 
 
@@ -90,3 +103,18 @@ def test_a_pod_stands_still_with_everything_that_it_has() -> None:
     target = PaperTarget()
     assert pause_pod(target=target) == {"pod": "a", "workers": ["a-0"]}
     assert target.pods.paused == [("a", "supervisor"), ("a", "agent"), ("a", "worker-0")]
+
+
+def test_a_pod_that_cannot_be_paused_as_a_whole_is_not_left_half_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = PaperTarget()
+    pause = target.pods.pause
+
+    def but_for_workers(pod: str, child: str) -> None:
+        if child.startswith("worker"):
+            raise TargetFailed(f"{child} of {pod} ended by itself")
+        pause(pod, child)
+
+    monkeypatch.setattr(target.pods, "pause", but_for_workers)
+    with pytest.raises(TargetFailed, match="ended by itself"):
+        pause_pod("a", target)
+    assert not target.pods.paused

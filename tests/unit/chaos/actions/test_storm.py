@@ -89,6 +89,22 @@ def test_a_storm_ends_with_the_first_double_act(monkeypatch: pytest.MonkeyPatch)
     assert (found["faults"], found["double_act_seen"], found["seconds"]) == (3, True, 30.0)
 
 
+def test_a_fault_that_takes_long_to_begin_is_not_followed_by_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that stands still for six seconds, say, has to go on before anybody is asked anything."""
+    log = Log()
+    begin = log.gusts[0].begin
+
+    def slowly(target: Target, rng: Random) -> tuple[str, Any]:
+        if target.now() == 110.0:
+            target.sleep(25.0)
+        return begin(target, rng)
+
+    log.gusts = (Gust("x", slowly, (4.0, 4.0)),)
+    blow(log, monkeypatch, seconds=60.0, seed=1)
+    assert [time for time, what in log.lines if what.endswith("begins")] == [100.0, 135.0, 145.0, 155.0]
+    assert [time for time, what in log.lines if what.endswith("ends")] == [104.0, 139.0, 149.0, 159.0]
+
+
 @pytest.mark.parametrize("gust", GUSTS, ids=[gust.name for gust in GUSTS])
 def test_every_fault_of_a_storm_begins_and_ends_on_a_fleet_that_has_what_it_needs(gust: Gust, tmp_path: Path) -> None:
     """What a storm has not drawn yet would not show that it cannot be done."""
@@ -96,7 +112,17 @@ def test_every_fault_of_a_storm_begins_and_ends_on_a_fleet_that_has_what_it_need
     target.pods.config = tmp_path / "fleet.yaml"
     target.pods.config.write_text("fleet: chaos\ncontroller: sites.py:sites\n")
     target.people.sites = Resource.parse("chaos.shardfleet.dev/v1/sites")
-    target.api.put(target.people.resource, "site-0", {"kind": "Site", "spec": {}})
+    target.api.put(target.people.resource, "site-0", {"apiVersion": "x/v1", "kind": "Site", "spec": {}})
     what, end = gust.begin(target, Random(1))
     assert what
     end()
+
+
+def test_an_object_that_is_made_again_keeps_its_labels() -> None:
+    target = OwnTarget()
+    target.people.sites = Resource.parse("chaos.shardfleet.dev/v1/sites")
+    site = {"apiVersion": "x/v1", "kind": "Site", "metadata": {"name": "s", "labels": {"team": "a"}}, "spec": {}}
+    target.api.objects[target.people.resource, "s"] = site
+    (again,) = (gust for gust in GUSTS if gust.name == "an object is made again")
+    again.begin(target, Random(1))
+    assert target.api.get(target.people.resource, "", "s")["metadata"]["labels"] == {"team": "a"}

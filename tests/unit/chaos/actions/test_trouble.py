@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
+from chaos.actions.objects import recreate_objects, write_against
 from chaos.actions.trouble import (
     add_large_objects,
     heat_key,
@@ -12,7 +14,7 @@ from chaos.actions.trouble import (
     remove_trouble,
     wait_for_quarantine,
 )
-from chaos.targets.target import TargetFailed
+from chaos.targets.target import Target, TargetFailed
 from fleet.records.object_names import CONFIG_MAPS
 from tests.unit.chaos.targets.own_paper import OwnTarget
 
@@ -51,3 +53,29 @@ def test_a_key_is_waited_for_until_it_is_set_aside() -> None:
     text = json.dumps({"keys": [{"name": "a", "deaths": 2}, {"name": "b", "deaths": 3}]})
     target.api.put(CONFIG_MAPS, "chaos-quarantine", {"data": {"quarantine.json": text}})
     assert wait_for_quarantine(3.0, target=target)["quarantined"] == 1
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda target: recreate_objects(1, target),
+        lambda target: write_against(1.0, 1.0, target=target),
+        lambda target: heat_key(1.0, 1.0, target),
+        lambda target: make_trouble("slow", target=target),
+        lambda target: add_large_objects(1, 1, target),
+        mend_trouble,
+        remove_trouble,
+    ],
+)
+def test_what_somebody_looks_after_in_a_cluster_is_not_deleted_or_rewritten(
+    harm: Callable[[Target], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could put it back; an object of theirs may be called trouble-tickets."""
+    target = OwnTarget()
+    monkeypatch.setattr(target, "name", "kube")
+    target.api.put(
+        target.people.resource, "trouble-tickets", {"apiVersion": "x/v1", "kind": "Site", "spec": {"text": "mine"}}
+    )
+    with pytest.raises(TargetFailed, match="are somebody's"):
+        harm(target)
+    assert target.api.log == []

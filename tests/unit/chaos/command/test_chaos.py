@@ -31,6 +31,13 @@ def test_the_list_is_there_for_programs_too(capsys: pytest.CaptureFixture[str]) 
         (["run"], "NAME: name an experiment (`fleet chaos list` shows them), or write --all"),
         (["run", "worker-sigkill", "--all"], "--all: it names all experiments; leave worker-sigkill out"),
         (["run", "worker-sigkill", "--kubeconfig", "x"], "--kubeconfig: it says nothing with --target dev"),
+        (["run", "worker-sigkill", "-n", "a"], "--namespace: it says nothing with --target dev"),
+        (["run", "worker-sigkill", "--fleet", "b"], "--fleet: it says nothing with --target dev"),
+        (["run", "worker-sigkill", "--yes-break-my-fleet"], "--yes-break-my-fleet: it says nothing with --target dev"),
+        (
+            ["run", "worker-sigkill", "--target", "real", "--kubeconfig", "x", "--context", "tests"],
+            "--context: it says nothing with --target real",
+        ),
         (["run", "worker-sigkill", "--target", "kube"], "--namespace: name the namespace of the fleet"),
         (["run", "worker-sigkill", "--target", "kube", "-n", "a"], "--fleet: name the fleet that is to be broken"),
         (
@@ -76,3 +83,22 @@ def test_a_controller_that_is_not_there_is_found_out_before_anything_starts(
     assert main(["chaos", "run", str(file)]) == 2
 
     assert "extensions.target.controller: there is no file" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_one_of_several_is_said_with_its_name_before_the_first_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr("chaos.command.series._planes", started)
+    good, no_controller, no_title = (tmp_path / name for name in ("good.json", "controller.json", "title.json"))
+    target = {"on": ["dev"]}
+    good.write_text(json.dumps(document(extensions=[{"name": "shardfleet", "target": target}])))
+    no_controller.write_text(json.dumps(document()))
+    no_title.write_text(json.dumps(document(title="")))
+
+    assert main(["chaos", "run", str(good), str(no_controller)]) == 2
+    assert f"{no_controller}: extensions.target.controller: there is no file" in capsys.readouterr().err
+    assert main(["chaos", "run", str(good), str(no_title)]) == 2
+    assert f"{no_title}: title: '' is not text" in capsys.readouterr().err

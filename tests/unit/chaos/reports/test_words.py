@@ -55,6 +55,18 @@ def test_double_acts_are_counted_even_where_no_invariant_says_so() -> None:
     )
 
 
+def test_a_story_that_was_stopped_says_whether_what_it_had_done_was_undone() -> None:
+    def stopped(*names: str) -> Story:
+        experiment = journal(Verdict()).experiment | {"rollbacks": [{"name": name} for name in names]}
+        return story(status="interrupted", experiment=experiment)
+
+    assert stopped().words.came[0] == "Somebody told it to stop; what it had done was undone."
+    assert stopped("heal").words.came[:2] == (
+        "Somebody told it to stop.",
+        "“heal” was not carried out, which would have put something back: it was told to stop twice.",
+    )
+
+
 def test_an_aborted_story_says_which_action_failed_and_that_nothing_was_shown() -> None:
     words = story(
         status="aborted", run=[ran("kill", 1.0, status="failed", exception="TargetFailed: owns nothing")]

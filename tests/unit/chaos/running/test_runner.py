@@ -49,7 +49,7 @@ class Stage:
 
     def run(self, probes: list[Activity], method: list[Activity], rollbacks: list[Activity]) -> Journal:
         hypothesis = Hypothesis("steady", tuple(probes))
-        document = {"title": "t"}
+        document = {"title": "t", "rollbacks": [{"name": each.name} for each in rollbacks]}
         experiment = Experiment("t", "d", hypothesis, tuple(method), tuple(rollbacks), SETTINGS, (), "", document)
 
         def sleep(seconds: float) -> None:
@@ -79,7 +79,7 @@ def test_the_hypothesis_stands_before_and_after_the_method_and_rollbacks_come_la
     assert stage.events == ["steady@0", "kill@1", "wait@3", "steady@6", "undo@6"]
     assert (journal.status, journal.deviated, journal.passed, journal.duration) == ("completed", False, True, 6.0)
     assert journal.start == "1970-01-01T00:00:00+00:00"
-    assert journal.as_dict()["experiment"] == {"title": "t"}
+    assert journal.as_dict()["experiment"]["title"] == "t"
     assert verdict_line(journal) == "completed after 6.0 s: all 1 probes held before and after"
 
 
@@ -150,6 +150,21 @@ def test_a_rollback_that_fails_keeps_no_other_from_running_and_is_not_passed_ove
     assert stage.events[-2:] == ["one@0", "two@1"]
     assert (journal.status, journal.passed) == ("completed", False)
     assert verdict_line(journal).endswith("; not everything was put back")
+
+
+def test_rollbacks_that_a_second_ctrl_c_ended_are_named() -> None:
+    stage = Stage()
+
+    journal = stage.run(
+        [stage.probe("steady", 0)],
+        [stage.action("kill", KeyboardInterrupt())],
+        [stage.action("one"), stage.action("two", KeyboardInterrupt()), stage.action("three")],
+    )
+
+    assert (journal.status, journal.put_back) == ("interrupted", False)
+    assert verdict_line(journal) == (
+        "interrupted after 0.0 s: it was told to stop; not everything was put back (not carried out: two, three)"
+    )
 
 
 def test_an_answer_that_json_does_not_have_is_kept_as_text() -> None:

@@ -66,3 +66,11 @@ def test_a_rotation_puts_another_token_there_and_ends_the_old_one(tmp_path: Path
 def test_pods_without_a_credential_of_their_own_are_told() -> None:
     with pytest.raises(TargetFailed, match="write tokenFile: true"):
         rotate_token(PaperTarget())
+
+
+def test_nobody_inherits_the_rights_of_an_account_whose_namespace_has_gone(tmp_path: Path) -> None:
+    issuer = Issuer()
+    made = account(issuer, tmp_path)
+    made.install()
+    made.withdraw()
+    assert issuer.deleted == ["fleet-of-chaos-0"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,6 +84,17 @@ def test_limits_are_lifted_to_what_they_were(pods: LocalPods) -> None:
     pods.lift_limits()
     assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == before
     assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+
+
+def test_a_process_that_has_ended_meanwhile_is_a_sentence(pods: LocalPods) -> None:
+    """And no end of a storm."""
+    begin(pods, "a")
+    with subprocess.Popen(["/bin/true"]) as ended:
+        ended.wait()
+    write_children(pods.rooms / "a.1", {"worker-0": ChildRecord(ended.pid, 1)})
+    for limit in (pods.limit_files, pods.limit_memory):
+        with pytest.raises(TargetFailed, match="ended by itself"):
+            limit("a", "worker-0", 8)
 
 
 def test_a_twin_bears_the_name_and_is_found_under_another_one(pods: LocalPods) -> None:

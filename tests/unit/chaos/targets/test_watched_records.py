@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from chaos.targets.kube import KubeEvidence, listed
+from chaos.targets.target import TargetFailed
 from chaos.targets.watched_records import WatchedRecords
 from fleet.devcluster.doors.inprocess import InProcessTransport
 from fleet.devcluster.faults.match import Match
@@ -18,6 +20,7 @@ from fleet.records.lease_records import lease_from_member
 from fleet.records.object_names import LEASES, Names
 from fleet.records.record import Incarnation, MemberRecord
 from shards.api.client import Client
+from shards.errors import ApiError
 from shards.testing.virtual_time import loop_seconds
 
 pytestmark = pytest.mark.looptime
@@ -98,3 +101,68 @@ async def test_what_a_lost_watch_may_have_missed_is_a_gap_in_the_journal() -> No
         (GAP, ""),
         ("create", "web-member-b-0"),
     ]
+
+
+class Guarded:
+    """A server that lets nobody watch, or that says what nobody understands. allowed: verbs."""
+
+    def __init__(self, *allowed: str, line: bytes = b"") -> None:
+        self._allowed = allowed
+        self._line = line
+
+    async def request(self, method: str, path: str, **_: object) -> bytes:
+        if "list" not in self._allowed:
+            raise ApiError(403, "Forbidden", "leases is forbidden")
+        return b'{"metadata": {"resourceVersion": "5"}, "items": []}'
+
+    @asynccontextmanager
+    async def stream(self, path: str, **_: object) -> AsyncIterator[AsyncIterator[bytes]]:
+        if "watch" not in self._allowed:
+            raise ApiError(403, "Forbidden", "no watch for you")
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield self._line
+            await asyncio.sleep(1e6)
+
+        yield chunks()
+
+
+@asynccontextmanager
+async def watched(transport: Guarded) -> AsyncIterator[WatchedRecords]:
+    records = WatchedRecords(transport, NAMES, lambda entry: None, loop_seconds)  # type: ignore[arg-type]
+    following = asyncio.create_task(records.follow())
+    try:
+        yield records
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_records_that_may_not_be_watched_are_not_taken_for_records_that_never_change() -> None:
+    async with watched(Guarded("list")) as records:
+        await listed(records, 30.0)
+        await asyncio.sleep(4.0)
+        assert not records.trouble(5.0)
+        await asyncio.sleep(2.0)
+        assert "cannot be followed" in records.trouble(5.0)
+        evidence = KubeEvidence(lambda: records.trouble(5.0))
+        with pytest.raises(TargetFailed, match=r"cannot be followed: .*403"):
+            evidence.verdict()
+
+
+async def test_a_watch_that_runs_is_no_trouble() -> None:
+    async with watched(Guarded("list", "watch")) as records:
+        await asyncio.sleep(60.0)
+        assert not records.trouble()
+
+
+async def test_a_line_that_is_no_event_does_not_end_the_following_in_silence() -> None:
+    async with watched(Guarded("list", "watch", line=b"{}\n")) as records:
+        await asyncio.sleep(0.1)
+        assert "cannot be followed: ValidationError" in records.trouble()
+
+
+async def test_records_that_may_not_be_listed_are_a_sentence_and_no_traceback() -> None:
+    async with watched(Guarded()) as records:
+        with pytest.raises(TargetFailed, match=r"the fleet's records cannot be read within 30 s: .*403"):
+            await listed(records, 30.0)
