@@ -408,6 +408,25 @@ class TestHousekeeping:
         cache.pages.delete(meta(21))
         assert writes.sweep(cache.views, 0.0) == [KEY]
 
+    def test_what_came_and_went_while_a_list_was_under_way_wakes_its_key(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        listed = cache.pages.begin()
+        listed.add(Entry(meta(20), b"{}"))
+        listed.remove(meta(21))
+        assert list(listed.commit("22")) == []
+        assert writes.sweep(cache.views, 0.0) == [KEY]
+
+    def test_what_goes_while_a_list_is_under_way_and_was_there_before_wakes_nobody_twice(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        cache.shows(20)
+        listed = cache.pages.begin()
+        listed.add(Entry(meta(20), b"{}"))
+        listed.remove(meta(21))
+        assert len(list(listed.commit("22"))) == 1
+        assert writes.sweep(cache.views, 0.0) == []
+
     def test_a_key_that_finds_again_what_no_view_shows_is_woken_ever_more_seldom(
         self, writes: OwnWrites, cache: Cache
     ) -> None:
