@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
-from fleet.devcluster.recording.journal import FAULT, HIDDEN
+from fleet.devcluster.recording.journal import FAULT, HIDDEN, RESTORED
 from shards.journal import Note
 from shards.keyrange import SPACE, KeyRange
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
@@ -140,6 +140,31 @@ class TestCacheEqualsServer:
         story.add("delete", SITES, LOW, status=504, user_agent="kubectl/1")
         self.view(book, "25")
         assert judged("I14", story, book.notes).outcome == NOT_JUDGED
+
+    def restored(self, story: Chronicle) -> None:
+        """The server was at 500 and goes back; LOW is at 30 then, and is deleted."""
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="500", user_agent="kubectl/1")
+        story.add(RESTORED, "", "")
+        story.add("update", SITES, LOW, uid=LOW, resource_version="30", user_agent="kubectl/1")
+        story.add("delete", SITES, LOW, uid=LOW, resource_version="30", removed=True, user_agent="kubectl/1")
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="33", user_agent="kubectl/1")
+
+    def test_what_is_gone_is_found_in_a_restored_history_too(self, story: Chronicle, book: Notebook) -> None:
+        self.restored(story)
+        book.now = story.now
+        book.write("listed", resource=SITES)
+        self.view(book, "33", **{LOW: "30"})
+        assert judged("I14", story, book.notes).outcome == BROKEN
+
+    def test_a_view_of_the_history_before_a_restore_is_not_compared_with_the_new_one(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        self.restored(story)
+        book.now = story.now
+        self.view(book, "400", **{LOW: "25"})
+        story.wait(200)
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="600", user_agent="kubectl/1")
+        assert judged("I14", story, book.notes).outcome != BROKEN
 
     def test_a_view_behind_a_filter_is_not_compared(self, story: Chronicle, book: Notebook) -> None:
         book.write("view", resource=SITES, version="25", objects={})
