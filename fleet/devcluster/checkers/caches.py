@@ -222,6 +222,10 @@ class KnownStaleness(Invariant):
         self._made.clear()
         self._seen.clear()
 
+    def hears_restored(self, entry: Entry) -> None:
+        self._highest = 0
+        self._views.clear()
+
     def hears_fault(self, entry: Entry) -> None:
         self._weather.hears(entry)
 

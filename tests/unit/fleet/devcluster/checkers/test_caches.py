@@ -239,6 +239,15 @@ class TestKnownStaleness:
         story.add("update", SITES, LOW, uid=LOW, resource_version="22", user_agent="kubectl/1")
         assert "and calls itself current" in judged("I18", story, book.notes).findings[0].what
 
+    def test_so_is_one_in_a_history_whose_versions_a_restore_has_begun_again(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="500", user_agent="kubectl/1")
+        story.add(RESTORED, "", "")
+        self.lag(story, book)
+        story.add("update", SITES, LOW, uid=LOW, resource_version="22", user_agent="kubectl/1")
+        assert judged("I18", story, book.notes).outcome == BROKEN
+
     @pytest.mark.parametrize("excuse", ["fault", "gap", "drained", "unready"])
     def test_what_explains_the_lag_excuses_it(self, story: Chronicle, book: Notebook, excuse: str) -> None:
         self.lag(story, book)
