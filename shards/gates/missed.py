@@ -29,6 +29,8 @@ class Missed:
     def __init__(self, longest_seconds: float) -> None:
         self._longest_seconds = longest_seconds
         self._wakes: OrderedDict[tuple[Key, str], _Wake] = OrderedDict()
+        self._forgotten: dict[Key, None] = {}
+        """Keys of those that were still to be woken."""
 
     def note(self, key: Key, uid: str, now: float) -> None:
         """uid: of the object that the view does not show."""
@@ -41,11 +43,13 @@ class Missed:
         self._wakes[key, uid] = _Wake(known.times + 1, now, now + seconds)
         self._wakes.move_to_end((key, uid))
         if len(self._wakes) > MOST:
-            self._wakes.popitem(last=False)
+            (forgotten, _), wake = self._wakes.popitem(last=False)
+            if wake.due is not None:
+                self._forgotten[forgotten] = None
 
     def due(self, now: float) -> list[Key]:
         """The keys that are to be woken now, each once."""
-        found: dict[Key, None] = {}
+        found, self._forgotten = self._forgotten, {}
         for (key, uid), wake in self._wakes.items():
             if wake.due is not None and wake.due <= now:
                 self._wakes[key, uid] = wake._replace(last=now, due=None)

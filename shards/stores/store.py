@@ -86,9 +86,7 @@ class StoreWriter:
             known = kept.version
             change = Change((key, kept), None)
         elif not includes(view._tombstones.get(meta.uid, ""), meta.resource_version):
-            view._unheld[meta.uid] = meta.resource_version
-            if len(view._unheld) > TOMBSTONES:
-                del view._unheld[next(iter(view._unheld))]
+            _keep(view._unheld, meta.uid, meta.resource_version)
         self._bury(meta.uid, newest(meta.resource_version, known))
         self._reached(meta.resource_version)
         return change
@@ -121,9 +119,7 @@ class StoreWriter:
 
     def _bury(self, uid: str, version: str) -> None:
         tombstones = self.reader._tombstones
-        tombstones[uid] = newest(tombstones.pop(uid, ""), version)
-        if len(tombstones) > TOMBSTONES:
-            del tombstones[next(iter(tombstones))]
+        _keep(tombstones, uid, newest(tombstones.pop(uid, ""), version))
 
     def _bury_all(self, uids: Sequence[str], version: str) -> None:
         """Oldest first, all at a version that is newer than any before."""
@@ -270,6 +266,7 @@ class Replacement:
             pass
         first, empty = not view.resource_version, not view._entries
         regressed = not first and not at_least(resource_version, view.resource_version)
+        held = view._names
         view._entries, view._names, view._owned = self._entries, self._names, self._owned
         view._indexes = self._indexes
         if regressed:
@@ -281,6 +278,9 @@ class Replacement:
             view.highest_object_version = newest(view.highest_object_version, self._highest)
             writer._bury_all(self._missing.uids, resource_version)
             writer._bury_all(self._removed, resource_version)
+            for uid in self._removed:
+                if uid not in held and uid not in self._names:  # it came and went meanwhile: nobody is told of it
+                    _keep(view._unheld, uid, resource_version)
             for uid in view._tombstones.keys() & self._names.keys():
                 del view._tombstones[uid]
         view.resource_version = view.listed_version = resource_version
@@ -288,6 +288,12 @@ class Replacement:
         if empty:
             return all_new(self._entries, first)
         return chain(self._missing.retold(frozenset(self._removed)), self._arrivals.retold(first))
+
+
+def _keep(versions: dict[str, str], uid: str, version: str) -> None:
+    versions[uid] = version
+    if len(versions) > TOMBSTONES:
+        del versions[next(iter(versions))]
 
 
 def _link(names: dict[str, str], owned: Postings, indexes: Indexes, key: str, kept: Kept) -> None:

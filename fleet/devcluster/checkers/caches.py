@@ -62,16 +62,18 @@ class CacheEqualsServer(Invariant):
         self._hidden: set[Collection] = set()
         self._listed_since: set[Collection] = set()
         """Views that had a list of their own since events of a shared stream were hidden."""
-        self._of_now: set[Collection] | None = None
-        """Since the server was restored: views that have been listed after it. None: it was not."""
-
-    def hears_restored(self, entry: Entry) -> None:
-        self._of_now = set()
+        self._listed_again: set[Collection] | None = None
+        """Views that were listed since the server went back last; None: it never did."""
 
     def hears_gap(self, entry: Entry) -> None:
         self._histories.clear()
         self._namespaces.clear()
         self._views.clear()
+
+    def hears_restored(self, entry: Entry) -> None:
+        """Versions begin again, lower; until it lists, a view shows what was before."""
+        self._highest = 0
+        self._listed_again = set()
 
     def hears_fault(self, entry: Entry) -> None:
         agent = UserAgent.parse(entry.user_agent)
@@ -114,12 +116,12 @@ class CacheEqualsServer(Invariant):
         if note.what == "listed":
             self._hidden.discard(where)
             self._listed_since.add(where)
-            if self._of_now is not None:
-                self._of_now.add(where)
+            if self._listed_again is not None:
+                self._listed_again.add(where)
         if note.what != "view" or note.outcome not in _COMPARED or note.objects is None:
             return
-        if not note.version.isdecimal() or (self._of_now is not None and where not in self._of_now):
-            return  # of a history that is no more, which its worker has not noticed yet
+        if not note.version.isdecimal() or (self._listed_again is not None and where not in self._listed_again):
+            return
         if where not in self._hidden and (where.shared not in self._hidden or where in self._listed_since):
             self._views.append(note)
 
@@ -226,6 +228,10 @@ class KnownStaleness(Invariant):
     def hears_gap(self, entry: Entry) -> None:
         self._made.clear()
         self._seen.clear()
+
+    def hears_restored(self, entry: Entry) -> None:
+        self._highest = 0
+        self._views.clear()
 
     def hears_fault(self, entry: Entry) -> None:
         self._weather.hears(entry)

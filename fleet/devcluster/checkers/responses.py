@@ -68,6 +68,9 @@ class WokenUp(Invariant):
     def hears_gap(self, entry: Entry) -> None:
         self._waiting.clear()
 
+    def hears_restored(self, entry: Entry) -> None:
+        self._highest = 0
+
     def hears_write(self, entry: Entry, agent: UserAgent | None) -> None:
         """What has no version above all before it changed nothing."""
         version = int(entry.resource_version) if entry.succeeded and entry.resource_version.isdecimal() else 0

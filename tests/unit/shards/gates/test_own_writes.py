@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shards.gates.handover_gate import mark_of
+from shards.gates.missed import MOST
 from shards.gates.own_writes import Barrier, Blocked, OwnWrites, Phase
 from shards.informers.namespaced_store import NamespacedReader
 from shards.objects import Key, ObjectName, Resource
@@ -407,6 +408,36 @@ class TestHousekeeping:
         created(writes, 20)
         cache.pages.delete(meta(21))
         assert writes.sweep(cache.views, 0.0) == [KEY]
+
+    def test_what_came_and_went_while_a_list_was_under_way_wakes_its_key(self, writes: OwnWrites, cache: Cache) -> None:
+        created(writes, 20)
+        listed = cache.pages.begin()
+        listed.add(Entry(meta(20), b"{}"))
+        listed.remove(meta(21))
+        assert list(listed.commit("22")) == []
+        assert writes.sweep(cache.views, 0.0) == [KEY]
+
+    def test_what_goes_while_a_list_is_under_way_and_was_there_before_wakes_nobody_twice(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        created(writes, 20)
+        cache.shows(20)
+        listed = cache.pages.begin()
+        listed.add(Entry(meta(20), b"{}"))
+        listed.remove(meta(21))
+        assert len(list(listed.commit("22"))) == 1
+        assert writes.sweep(cache.views, 0.0) == []
+
+    def test_every_key_is_woken_whose_writes_no_view_tells_of_however_many_they_are(
+        self, writes: OwnWrites, cache: Cache
+    ) -> None:
+        first, per_key = [Key("ns", str(number), f"uid-{number}") for number in range(3)], MOST // 2
+        for key in first:
+            for child in range(per_key):
+                uid = f"{key.name}-{child}"
+                writes.landed(writes.begin(key, PAGES, ObjectName("ns", uid), ""), uid, "20")
+        cache.pages.replace([], "21")
+        assert sorted(writes.sweep(cache.views, 0.0)) == sorted(first)
 
     def test_a_key_that_finds_again_what_no_view_shows_is_woken_ever_more_seldom(
         self, writes: OwnWrites, cache: Cache

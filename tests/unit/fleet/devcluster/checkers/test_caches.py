@@ -165,6 +165,31 @@ class TestCacheEqualsServer:
         self.view(book, "25")
         assert judged("I14", story, book.notes).outcome == NOT_JUDGED
 
+    def restored(self, story: Chronicle) -> None:
+        """The server was at 500 and goes back; LOW is at 30 then, and is deleted."""
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="500", user_agent="kubectl/1")
+        story.add(RESTORED, "", "")
+        story.add("update", SITES, LOW, uid=LOW, resource_version="30", user_agent="kubectl/1")
+        story.add("delete", SITES, LOW, uid=LOW, resource_version="30", removed=True, user_agent="kubectl/1")
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="33", user_agent="kubectl/1")
+
+    def test_what_is_gone_is_found_in_a_restored_history_too(self, story: Chronicle, book: Notebook) -> None:
+        self.restored(story)
+        book.now = story.now
+        book.write("listed", resource=SITES)
+        self.view(book, "33", **{LOW: "30"})
+        assert judged("I14", story, book.notes).outcome == BROKEN
+
+    def test_a_view_of_the_history_before_a_restore_is_not_compared_with_the_new_one(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        self.restored(story)
+        book.now = story.now
+        self.view(book, "400", **{LOW: "25"})
+        story.wait(200)
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="600", user_agent="kubectl/1")
+        assert judged("I14", story, book.notes).outcome != BROKEN
+
     def test_a_view_behind_a_filter_is_not_compared(self, story: Chronicle, book: Notebook) -> None:
         book.write("view", resource=SITES, version="25", objects={})
         assert judged("I14", story, book.notes).outcome == NOT_JUDGED
@@ -237,6 +262,15 @@ class TestKnownStaleness:
         assert judged("I18", story, book.notes).outcome == HELD
         story.add("update", SITES, LOW, uid=LOW, resource_version="22", user_agent="kubectl/1")
         assert "and calls itself current" in judged("I18", story, book.notes).findings[0].what
+
+    def test_so_is_one_in_a_history_whose_versions_a_restore_has_begun_again(
+        self, story: Chronicle, book: Notebook
+    ) -> None:
+        story.add("update", SITES, HIGH, uid=HIGH, resource_version="500", user_agent="kubectl/1")
+        story.add(RESTORED, "", "")
+        self.lag(story, book)
+        story.add("update", SITES, LOW, uid=LOW, resource_version="22", user_agent="kubectl/1")
+        assert judged("I18", story, book.notes).outcome == BROKEN
 
     @pytest.mark.parametrize("excuse", ["fault", "gap", "drained", "unready"])
     def test_what_explains_the_lag_excuses_it(self, story: Chronicle, book: Notebook, excuse: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.devcluster.evidence.verdict import BROKEN, HELD, NOT_JUDGED
-from fleet.devcluster.recording.journal import FAULT, FAULT_END
+from fleet.devcluster.recording.journal import FAULT, FAULT_END, RESTORED
 from shards.journal import Note
 from shards.keyrange import SPACE
 from tests.unit.fleet.devcluster.chronicle import LOWER, UPPER, Chronicle, two_members, uid_in
@@ -44,6 +44,12 @@ class TestWokenUp:
         assert (found.outcome, found.checks) == (HELD, 1)
 
     def test_a_change_that_is_seen_late_is_found(self, story: Chronicle) -> None:
+        change(story, "20")
+        assert judged("I9", story, self.start(story, "20", after_seconds=75.0).notes).outcome == BROKEN
+
+    def test_so_is_one_in_a_history_whose_versions_a_restore_has_begun_again(self, story: Chronicle) -> None:
+        change(story, "500", uid=HIGH)
+        story.add(RESTORED, "", "")
         change(story, "20")
         assert judged("I9", story, self.start(story, "20", after_seconds=75.0).notes).outcome == BROKEN
 
