@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import chaos
 from chaos.targets.target import TargetFailed
 
 Say = Callable[[str], None]
@@ -37,6 +39,11 @@ class Planes:
         """A `tests.cluster.plane.ControlPlane` that runs, started where it is asked for first. It is found at run time:
         an installed package has no tests beside it, and nothing else needs them. Raises TargetFailed."""
         if self._plane is None:
+            sources = str(Path(chaos.__file__).parents[1])
+            if sources not in sys.path:
+                sys.path.append(
+                    sources
+                )  # the installed command `fleet` finds the package there, and not what is beside it
             try:
                 build = importlib.import_module("tests.cluster.build")
                 plane = importlib.import_module("tests.cluster.plane")

@@ -109,7 +109,7 @@ def test_a_steady_state_that_is_lost_ends_with_1_and_names_the_probe(run: Callab
         ("pod-lost", "nobody-is-fenced", "leases until the ranges of the dead were owned again"),
         ("worker-sigkill", "dead-stay-dead", "seconds until the ranges of the dead were owned again"),
         ("poison-key", "nothing-is-set-aside", "worker processes that began again"),
-        ("slow-handler", "reconciles-outlive-the-drain", "double acts"),
+        ("slow-handler", "reconciles-outlive-the-drain", "broken invariants"),
     ],
 )
 def test_a_build_without_a_rule_is_told_from_one_with_it(
